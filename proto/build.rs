@@ -9,6 +9,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(["kandev/plugin/v1/plugin.proto"], ["."])?;
     let out = PathBuf::from(env::var("OUT_DIR")?).join("descriptors.bin");
     fs::write(out, descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().bytes(".kandev.plugin.v1").compile_fds(descriptors)?;
+    // Default stubs: an RPC that a plugin (or a test's host) does not write answers Unimplemented, as in Go.
+    tonic_prost_build::configure().bytes(".kandev.plugin.v1").generate_default_stubs(true).compile_fds(descriptors)?;
     Ok(())
 }

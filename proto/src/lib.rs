@@ -9,7 +9,7 @@ pub use json::{json_from_struct, json_from_value, struct_from_json, value_from_j
 
 /// The generated package.
 pub mod v1 {
-    #![expect(missing_docs, clippy::all, reason = "generated; documented in plugin.proto")]
+    #![expect(missing_docs, reason = "generated; documented in plugin.proto")]
     tonic::include_proto!("kandev.plugin.v1");
 }
 

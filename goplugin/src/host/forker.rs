@@ -1,0 +1,149 @@
+//! The one thread that forks.
+//!
+//! Owns what happens between fork and exec: the own process group and the parent-death signal. The kernel sends that
+//! signal when the *thread* that forked ends, not the process, so no plugin may be forked from a runtime's worker or
+//! pool thread. What is run, and what becomes of it, is `launch`'s part.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::process::kill_and_reap;
+
+/// Start orders that may wait; at the bound the next one waits to be queued. A fork takes well under a millisecond.
+const MAX_ORDERS: usize = 64;
+
+/// How often, and at which interval, a start is tried again while the program file is open for writing somewhere: a
+/// fork elsewhere in this process copies the descriptor of a file just being written, until its exec.
+const BUSY_RETRIES: u32 = 50;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
+/// A handle to the thread that forks, which lives for as long as any handle or plugin does.
+#[derive(Debug, Clone)]
+pub struct Forker {
+    orders: mpsc::Sender<Order>,
+}
+
+#[derive(Debug)]
+struct Order {
+    command: Command,
+    reply: oneshot::Sender<(Command, io::Result<Unclaimed>)>,
+}
+
+/// A process on its way to whoever ordered it. When that one has gone away, before the answer was sent or before it was
+/// read, nobody would ever stop the process: dropping this kills and reaps it.
+#[derive(Debug)]
+struct Unclaimed(Option<Child>);
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        if let Some(orphan) = self.0.take() {
+            kill_and_reap(orphan);
+        }
+    }
+}
+
+impl Forker {
+    /// Starts the thread. Fails when the system has no thread to give.
+    pub fn start() -> io::Result<Forker> {
+        let (orders, mut inbox) = mpsc::channel::<Order>(MAX_ORDERS);
+        thread::Builder::new().name("plugin-forker".to_owned()).spawn(move || {
+            while let Some(Order { mut command, reply }) = inbox.blocking_recv() {
+                let spawned = command.spawn().map(|child| Unclaimed(Some(child)));
+                drop(reply.send((command, spawned)));
+            }
+        })?;
+        Ok(Forker { orders })
+    }
+
+    /// Forks and executes `command` in a process group of its own, to be killed when this process dies.
+    pub(crate) async fn spawn(&self, mut command: Command) -> io::Result<Child> {
+        die_with_parent(&mut command);
+        command.process_group(0);
+        for _ in 0..BUSY_RETRIES {
+            let (returned, spawned) = self.order(command).await?;
+            match spawned {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => command = returned,
+                spawned => return spawned,
+            }
+            sleep(BUSY_PAUSE).await;
+        }
+        Err(io::ErrorKind::ExecutableFileBusy.into())
+    }
+
+    async fn order(&self, command: Command) -> io::Result<(Command, io::Result<Child>)> {
+        let gone = || io::Error::other("the thread that starts plugins has ended");
+        let (reply, answer) = oneshot::channel();
+        self.orders.send(Order { command, reply }).await.map_err(|_| gone())?;
+        let (command, spawned) = answer.await.map_err(|_| gone())?;
+        Ok((command, spawned.and_then(|mut unclaimed| unclaimed.0.take().ok_or_else(gone))))
+    }
+}
+
+/// Lets the kernel kill the child when the forking thread ends, which it does with this process.
+fn die_with_parent(command: &mut Command) {
+    // Compared, instead of asking for "not 1", since the host itself may be pid 1 of a container.
+    let parent: Pid = getpid();
+    let in_child = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died between the fork and the line above; then the signal never comes.
+        if getppid() != Some(parent) {
+            return Err(io::Error::from(rustix::io::Errno::SRCH));
+        }
+        Ok(())
+    };
+    #[expect(unsafe_code, reason = "the only way to run something between fork and exec")]
+    // SAFETY: the closure makes two system calls and neither allocates nor takes a lock, so it may run in the forked
+    // copy of a process with other threads.
+    unsafe {
+        command.pre_exec(in_child);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            assert!(Instant::now() < deadline, "waited for {what}");
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_process_whose_answer_is_never_read_is_killed_and_reaped() {
+        let forker = Forker::start().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let mut script = Command::new("sh");
+        script.args(["-c", "echo $$ > \"$0\"; exec sleep 600"]).arg(&file);
+        let mut order = Box::pin(forker.spawn(script));
+        tokio::select! {
+            biased;
+            _ = &mut order => panic!("answered at once"),
+            () = std::future::ready(()) => {}
+        }
+        // Orders are done one after the other: with this one answered, the first answer lies there.
+        forker.spawn(Command::new("true")).await.unwrap().wait().unwrap();
+        let read = || fs::read_to_string(&file).ok()?.trim().parse::<u32>().ok();
+        let pid = until("the pid", read).await;
+        drop(order);
+        until("its end", || (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())).await;
+    }
+}

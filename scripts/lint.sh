@@ -1,0 +1,39 @@
+#!/bin/sh
+# Everything that can be said about the code without running it. Stops at the first step that fails.
+#
+# With CI=true the lock file must be current.
+set -eu
+
+cd "$(dirname "$0")/.."
+locked=
+[ "${CI:-}" != true ] || locked=--locked
+
+step() { echo "lint: $*"; }
+
+scripts/ensure-tools.sh
+
+step "format"
+cargo fmt --all --check
+
+step "clippy"
+cargo clippy $locked --workspace --all-targets --features kandev-host/failpoints -- -D warnings
+
+step "fuzz targets"
+# A workspace of their own, here with this one's versions and without the fuzzer.
+cp Cargo.lock fuzz/Cargo.lock
+cargo clippy --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" --no-default-features -- -D warnings
+
+step "documentation"
+# Headers point at private modules on purpose: they are for whoever reads the code.
+RUSTDOCFLAGS="-D warnings" cargo doc $locked --quiet --workspace --no-deps --document-private-items
+
+scripts/ensure-cargo-deny.sh
+step "dependencies: bans, licences, sources"
+cargo deny $locked check bans licenses sources
+
+step "dependencies: advisories"
+if cargo deny fetch db >/dev/null 2>&1; then
+    cargo deny $locked check --disable-fetch advisories
+else
+    echo "lint: ADVISORIES NOT CHECKED: their database cannot be reached from here"
+fi

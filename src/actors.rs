@@ -1,0 +1,38 @@
+//! Everything with own behaviour and order: the registry, one actor a plugin, the event bus. Beside `app`, the only
+//! place that names actix.
+//!
+//! The edges (`http`, `grpc::host`) use the handles exported here: typed async methods that send one message and wait
+//! for the answer under a deadline. Decisions live in `domain`; an actor keeps state and runs effects.
+
+pub mod events;
+mod installer;
+mod plugin;
+mod registry;
+mod spawn;
+
+pub use events::{EventBusHandle, NewEvent, PublishError};
+pub use plugin::{CallPermit, CallRefused, PluginHandle, Surroundings};
+pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
+
+use crate::domain::record::PluginRecord;
+
+/// A plugin as the registry sees it now: the record with the live status.
+#[derive(Debug, Clone)]
+pub struct PluginView {
+    /// The record; its `status` and `restarting` are the actor's, not the file's.
+    pub record: PluginRecord,
+}
+
+/// Why an ask to an actor gave no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// The actor does not exist any more, or the host is stopping.
+    #[error("the host is stopping")]
+    NotDelivered,
+    /// The actor was lost while it worked on the message.
+    #[error("the actor was lost while processing the request")]
+    Died,
+    /// No answer within the deadline; the command may still take effect.
+    #[error("no answer within the deadline; the command may still take effect")]
+    TimedOut,
+}

@@ -1,0 +1,249 @@
+//! The event bus: matches a published event with the plugins' subscriptions and hands it to their actors, one delivery
+//! for each plugin however many of its patterns match (contract/lifecycle.md §10 row 11).
+//!
+//! It keeps no event and waits for no plugin: queues, order and retries are the plugin actors'.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use actix::{Actor, Addr, Context, Handler, Message, MessageResult, Recipient};
+use prost::Message as _;
+use prost_types::{Struct, value::Kind};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
+use uuid::Uuid;
+
+use super::{
+    AskError,
+    spawn::{ask, post, post_to, start},
+};
+use crate::domain::{
+    id::PluginId,
+    subject::{Pattern, Subject, matches, owner_conflict, plugin_event_name},
+};
+
+/// An event to publish.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    /// Concrete subject.
+    pub subject: Subject,
+    /// Empty when unknown: then the payload's `workspace_id` is taken, when it has one.
+    pub workspace_id: String,
+    /// The event's data.
+    pub payload: Option<Struct>,
+}
+
+/// A published event, shared by all its deliveries.
+#[derive(Debug, PartialEq)]
+pub struct Event {
+    /// The same in every delivery and retry.
+    pub id: Uuid,
+    /// Concrete subject.
+    pub subject: String,
+    /// When it was published: RFC 3339, UTC, whole seconds.
+    pub occurred_at: String,
+    /// Empty when unknown.
+    pub workspace_id: String,
+    /// The event's data.
+    pub payload: Option<Struct>,
+    /// When it was published, for its age.
+    pub published: std::time::Instant,
+}
+
+/// Why an event was not published.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PublishError {
+    /// A plugin's event name breaks the rule.
+    #[error(
+        "event name \"{0}\" is not allowed: use 1 to 128 letters, digits, dots, underscores or hyphens, beginning with \
+         a letter or digit"
+    )]
+    InvalidName(String),
+    /// The subject would look like another plugin's event.
+    #[error("event name \"{name}\" falls under the events of plugin \"{owner}\"; choose another name")]
+    ForeignPrefix {
+        /// The refused name.
+        name: String,
+        /// Whose events it would look like.
+        owner: String,
+    },
+    /// The payload is larger than `limits.event_bytes`.
+    #[error("the event payload has {size} bytes, at most {limit} are accepted (limits.event_bytes)")]
+    TooLarge {
+        /// Bytes as encoded for the wire.
+        size: u64,
+        /// The bound.
+        limit: u64,
+    },
+    /// The bus does not answer.
+    #[error("the event bus is not available: {0}")]
+    Unavailable(#[from] AskError),
+}
+
+/// Typed access to the bus.
+#[derive(Clone)]
+pub struct EventBusHandle {
+    addr: Addr<EventBus>,
+    ask_timeout: Duration,
+    max_bytes: u64,
+}
+
+impl EventBusHandle {
+    /// Starts the bus on the present arbiter.
+    pub fn start(ask_timeout: Duration, max_bytes: u64) -> Self {
+        Self { addr: start(EventBus::default()), ask_timeout, max_bytes }
+    }
+
+    /// Publishes an event: every subscribed plugin's queue has it when this returns its id.
+    pub async fn publish(&self, event: NewEvent) -> Result<Uuid, PublishError> {
+        self.check_size(event.payload.as_ref())?;
+        Ok(ask(&self.addr, Publish(event), self.ask_timeout).await?)
+    }
+
+    /// Publishes `plugin.<emitter>.<name>` for a plugin (wire.md `EmitEvent`).
+    pub async fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<Uuid, PublishError> {
+        if !plugin_event_name(name) {
+            return Err(PublishError::InvalidName(crate::domain::clean::single_line(name, 128)));
+        }
+        self.check_size(payload.as_ref())?;
+        let message = Emit { emitter: emitter.clone(), name: name.to_owned(), payload };
+        ask(&self.addr, message, self.ask_timeout).await?
+    }
+
+    /// Tells the bus of an installed plugin; replaces what it knew of it.
+    pub(super) fn subscribe(&self, id: PluginId, patterns: Vec<Pattern>, deliver: Recipient<Deliver>) {
+        post(&self.addr, Subscribe { id, patterns, deliver });
+    }
+
+    /// The plugin is uninstalled.
+    pub(super) fn unsubscribe(&self, id: PluginId) {
+        post(&self.addr, Unsubscribe(id));
+    }
+
+    fn check_size(&self, payload: Option<&Struct>) -> Result<(), PublishError> {
+        let size = payload.map_or(0, |payload| payload.encoded_len() as u64);
+        if size > self.max_bytes {
+            return Err(PublishError::TooLarge { size, limit: self.max_bytes });
+        }
+        Ok(())
+    }
+}
+
+/// An event for one plugin's queue.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Deliver(pub Arc<Event>);
+
+#[derive(Message)]
+#[rtype(result = "Uuid")]
+struct Publish(NewEvent);
+
+#[derive(Message)]
+#[rtype(result = "Result<Uuid, PublishError>")]
+struct Emit {
+    emitter: PluginId,
+    name: String,
+    payload: Option<Struct>,
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Subscribe {
+    id: PluginId,
+    patterns: Vec<Pattern>,
+    deliver: Recipient<Deliver>,
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Unsubscribe(PluginId);
+
+struct Subscription {
+    patterns: Vec<Pattern>,
+    deliver: Recipient<Deliver>,
+}
+
+/// The actor.
+#[derive(Default)]
+struct EventBus {
+    subscriptions: BTreeMap<PluginId, Subscription>,
+}
+
+impl Actor for EventBus {
+    type Context = Context<Self>;
+}
+
+impl EventBus {
+    fn publish(&self, event: NewEvent) -> Uuid {
+        let id = Uuid::now_v7();
+        let event = Arc::new(Event {
+            id,
+            occurred_at: now_text(),
+            workspace_id: if event.workspace_id.is_empty() {
+                workspace_of(event.payload.as_ref())
+            } else {
+                event.workspace_id
+            },
+            subject: event.subject.as_str().to_owned(),
+            payload: event.payload,
+            published: tokio::time::Instant::now().into_std(),
+        });
+        for subscription in self.subscriptions.values() {
+            if subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject)) {
+                post_to(&subscription.deliver, Deliver(Arc::clone(&event)));
+            }
+        }
+        id
+    }
+}
+
+impl Handler<Publish> for EventBus {
+    type Result = MessageResult<Publish>;
+
+    fn handle(&mut self, Publish(event): Publish, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(self.publish(event))
+    }
+}
+
+impl Handler<Emit> for EventBus {
+    type Result = Result<Uuid, PublishError>;
+
+    fn handle(&mut self, Emit { emitter, name, payload }: Emit, _: &mut Context<Self>) -> Self::Result {
+        let installed = self.subscriptions.keys().map(PluginId::as_str);
+        if let Some(owner) = owner_conflict(emitter.as_str(), &name, installed) {
+            let owner = owner.to_owned();
+            return Err(PublishError::ForeignPrefix { name, owner });
+        }
+        let Some(subject) = Subject::of_plugin(&emitter, &name) else {
+            return Err(PublishError::InvalidName(name));
+        };
+        Ok(self.publish(NewEvent { subject, workspace_id: String::new(), payload }))
+    }
+}
+
+impl Handler<Subscribe> for EventBus {
+    type Result = ();
+
+    fn handle(&mut self, Subscribe { id, patterns, deliver }: Subscribe, _: &mut Context<Self>) {
+        self.subscriptions.insert(id, Subscription { patterns, deliver });
+    }
+}
+
+impl Handler<Unsubscribe> for EventBus {
+    type Result = ();
+
+    fn handle(&mut self, Unsubscribe(id): Unsubscribe, _: &mut Context<Self>) {
+        self.subscriptions.remove(&id);
+    }
+}
+
+/// The payload's own `workspace_id`, when it is text (events.md §1).
+fn workspace_of(payload: Option<&Struct>) -> String {
+    match payload.and_then(|payload| payload.fields.get("workspace_id")).and_then(|value| value.kind.as_ref()) {
+        Some(Kind::StringValue(id)) => id.clone(),
+        _ => String::new(),
+    }
+}
+
+fn now_text() -> String {
+    let now = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+    now.format(&Rfc3339).unwrap_or_default()
+}

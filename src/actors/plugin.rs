@@ -1,0 +1,475 @@
+//! One actor for each installed plugin. It owns the subprocess, the restart row, the delivery queue with its ring
+//! buffer, and the live status; it decides by `domain::lifecycle` and `domain::delivery` and runs what they say.
+//!
+//! It writes no record: it reports every change to the registry. Reading order: this file has the messages and the
+//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events.
+
+mod delivery;
+mod supervision;
+
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
+use time::OffsetDateTime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+
+use self::supervision::Running;
+use super::{
+    AskError,
+    events::Deliver,
+    spawn::{Tasks, ask, post_to},
+};
+use crate::{
+    config::{Limits, Timing},
+    domain::{
+        delivery::DeliveryQueue,
+        drop_report::{DropReport, Drops},
+        id::PluginId,
+        lifecycle::{Input, Lifecycle, Settlement},
+        log_line::{Level, LogBuffer, LogLine, Stream},
+        manifest::Manifest,
+        record::{PluginRecord, Status},
+    },
+    grpc::client::PluginClient,
+    process::{HostServiceFactory, Launcher},
+};
+
+/// What every plugin actor works with.
+pub struct Surroundings {
+    /// Waits.
+    pub timing: Timing,
+    /// Bounds.
+    pub limits: Limits,
+    /// `<home>/plugins`.
+    pub plugins_dir: PathBuf,
+    /// Home folder of the user the host runs as; hidden in diagnostics.
+    pub user_home: String,
+    /// Starts processes.
+    pub launcher: Arc<dyn Launcher>,
+    /// Makes the Host service a process is offered.
+    pub host_services: Arc<dyn HostServiceFactory>,
+}
+
+/// The part of a record that changes while a plugin lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveState {
+    /// Counts the changes of one actor; a report with a lower one is late.
+    pub revision: u64,
+    /// Status.
+    pub status: Status,
+    /// Whether automatic restarts go on.
+    pub restarting: bool,
+    /// Successful automatic restarts.
+    pub restart_count: u64,
+    /// One redacted line.
+    pub last_error: Option<String>,
+    /// When it happened.
+    pub last_error_at: Option<OffsetDateTime>,
+}
+
+/// A change, reported upward.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Changed {
+    /// Whose.
+    pub id: PluginId,
+    /// Which actor of this plugin reports; an earlier one's reports are late.
+    pub incarnation: u64,
+    /// The state now.
+    pub live: LiveState,
+}
+
+/// The actor is gone; posted by a guard, also when it panicked.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ActorGone {
+    /// Whose.
+    pub id: PluginId,
+    /// Which actor of this plugin.
+    pub incarnation: u64,
+    /// Whether a panic ended it.
+    pub panicked: bool,
+}
+
+/// What a command wants to become true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Want {
+    /// Running and healthy.
+    Started,
+    /// The same, asked for by the host's own start.
+    Booted,
+    /// Off.
+    Disabled,
+    /// Down for an upgrade.
+    Held,
+    /// Gone for good.
+    Removed,
+    /// Down because the host ends.
+    HostStopped,
+}
+
+/// Asks for something and waits until it is so.
+#[derive(Message)]
+#[rtype(result = "Result<LiveState, NotDone>")]
+pub struct Command(pub Want);
+
+/// Why a command came to another end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotDone {
+    /// One redacted line.
+    pub reason: String,
+    /// The state now.
+    pub live: LiveState,
+    /// Whether a start was tried and failed, as against an order that overtook this one.
+    pub start_failed: bool,
+}
+
+/// Gives a held plugin the record of its new version.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Replace(pub PluginRecord);
+
+/// What is installed was found broken: it must not run.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Condemn(pub String);
+
+/// Everything an edge needs for one call into the plugin.
+pub struct CallPermit {
+    client: Arc<dyn PluginClient>,
+    _slot: OwnedSemaphorePermit,
+    _in_flight: TaskTrackerToken,
+}
+
+impl CallPermit {
+    /// The plugin's calls. The permit must live until the answer was taken: a stop waits for it.
+    pub fn client(&self) -> &dyn PluginClient {
+        &*self.client
+    }
+}
+
+impl fmt::Debug for CallPermit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallPermit").finish_non_exhaustive()
+    }
+}
+
+/// Why no call can be made now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum CallRefused {
+    /// Not started, stopping, or waiting for a restart.
+    #[error("the plugin is not running")]
+    NotRunning,
+    /// `limits.webhook_concurrency` calls are under way.
+    #[error("the plugin has too many calls under way")]
+    TooMany,
+    /// The plugin's actor does not answer.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+/// Typed access to one plugin.
+#[derive(Clone)]
+pub struct PluginHandle {
+    pub(super) addr: Addr<PluginActor>,
+    pub(super) id: PluginId,
+    pub(super) manifest: Arc<Manifest>,
+    pub(super) ask_timeout: Duration,
+}
+
+impl PluginHandle {
+    /// Whose handle it is.
+    pub fn id(&self) -> &PluginId {
+        &self.id
+    }
+
+    /// The installed version's manifest.
+    pub fn manifest(&self) -> &Arc<Manifest> {
+        &self.manifest
+    }
+
+    /// Asks to make one webhook call.
+    pub async fn begin_webhook(&self) -> Result<CallPermit, CallRefused> {
+        ask(&self.addr, BeginCall, self.ask_timeout).await?
+    }
+}
+
+#[derive(Message)]
+#[rtype(result = "Result<CallPermit, CallRefused>")]
+struct BeginCall;
+
+/// An input that a task of the actor reports.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Report(supervision::Happened);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Delivered(delivery::Outcome);
+
+struct Waiter {
+    want: Want,
+    done: oneshot::Sender<Result<LiveState, NotDone>>,
+}
+
+/// The actor.
+pub struct PluginActor {
+    id: PluginId,
+    incarnation: u64,
+    surroundings: Arc<Surroundings>,
+    registry: Recipient<Changed>,
+    record: PluginRecord,
+    manifest: Arc<Manifest>,
+    lifecycle: Lifecycle,
+    live: LiveState,
+    running: Option<Running>,
+    abort: Option<CancellationToken>,
+    queue: DeliveryQueue<Arc<super::events::Event>>,
+    drop_report: DropReport,
+    /// What the report was told of so far.
+    counted_drops: Drops,
+    slots: Arc<Semaphore>,
+    waiters: Vec<Waiter>,
+    log: Arc<Mutex<LogBuffer>>,
+    tasks: Tasks,
+    _gone: GoneGuard,
+}
+
+/// What a new actor is made of.
+pub struct Birth {
+    /// The record; its status and `restarting` are where the lifecycle begins.
+    pub record: PluginRecord,
+    /// Counts the actors of this plugin.
+    pub incarnation: u64,
+    /// Takes changes.
+    pub registry: Recipient<Changed>,
+    /// Learns of the actor's end.
+    pub gone: Recipient<ActorGone>,
+    /// Kept by the registry, so that it outlives the actor.
+    pub log: Arc<Mutex<LogBuffer>>,
+}
+
+impl PluginActor {
+    /// A plugin without a process.
+    pub fn new(birth: Birth, surroundings: Arc<Surroundings>) -> Self {
+        let Birth { record, incarnation, registry, gone, log } = birth;
+        let id = record.id().clone();
+        let (timing, limits) = (&surroundings.timing, &surroundings.limits);
+        Self {
+            _gone: GoneGuard { recipient: gone, id: id.clone(), incarnation },
+            incarnation,
+            registry,
+            manifest: Arc::new(record.manifest.clone()),
+            lifecycle: Lifecycle::new(
+                record.state.status,
+                record.state.restarting,
+                crate::domain::lifecycle::Policy {
+                    restart_delays: timing.restart_delays.clone(),
+                    ping_failures: timing.ping_failures,
+                },
+            ),
+            live: LiveState {
+                revision: 0,
+                status: record.state.status,
+                restarting: record.state.restarting,
+                restart_count: record.state.restart_count,
+                last_error: record.state.last_error.clone(),
+                last_error_at: record.state.last_error_at,
+            },
+            running: None,
+            abort: None,
+            queue: DeliveryQueue::new(crate::domain::delivery::Policy {
+                queue_events: limits.queue_events,
+                buffer_events: limits.buffer_events,
+                buffer_ttl: timing.buffer_ttl,
+                retries: timing.delivery_retries.clone(),
+            }),
+            drop_report: DropReport::new(timing.warning_interval),
+            counted_drops: Drops::default(),
+            slots: Arc::new(Semaphore::new(limits.webhook_concurrency)),
+            waiters: Vec::new(),
+            log,
+            tasks: Tasks::default(),
+            id,
+            record,
+            surroundings,
+        }
+    }
+
+    /// Notes something about the plugin where its operator looks first: among its own lines.
+    fn note(&self, level: Level, message: String) {
+        let line = LogLine { time: OffsetDateTime::now_utc(), level, stream: Stream::Host, message };
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    }
+
+    /// Reports the live state upward when it changed.
+    fn report(&mut self) {
+        let (status, restarting) = (self.lifecycle.status(), self.lifecycle.restarting());
+        if (status, restarting) != (self.live.status, self.live.restarting) {
+            self.live.status = status;
+            self.live.restarting = restarting;
+            self.live.revision += 1;
+        }
+        post_to(
+            &self.registry,
+            Changed { id: self.id.clone(), incarnation: self.incarnation, live: self.live.clone() },
+        );
+    }
+
+    fn settle(&mut self, settlement: &Settlement) {
+        let live = self.live.clone();
+        let mut waiting = Vec::new();
+        for waiter in std::mem::take(&mut self.waiters) {
+            match verdict(waiter.want, settlement) {
+                None => waiting.push(waiter),
+                Some(Ok(())) => drop(waiter.done.send(Ok(live.clone()))),
+                Some(Err(reason)) => {
+                    // It may quote the plugin, and callers see it.
+                    let reason = self.diagnostic(&reason);
+                    let start_failed = matches!(settlement, Settlement::NotStarted(_));
+                    // It is shown to whoever gave the command, and may hold the plugin's last output.
+                    let reason = self.diagnostic(&reason);
+                    drop(waiter.done.send(Err(NotDone { reason, live: live.clone(), start_failed })));
+                }
+            }
+        }
+        self.waiters = waiting;
+    }
+}
+
+/// Whether a settlement ends the wait for `want`, and how.
+fn verdict(want: Want, settlement: &Settlement) -> Option<Result<(), String>> {
+    let overtaken = |by: &str| Some(Err(format!("{by}; the command had no effect")));
+    match (want, settlement) {
+        (Want::Started | Want::Booted, Settlement::Started)
+        | (Want::Disabled, Settlement::Disabled)
+        | (Want::Held, Settlement::Held)
+        | (Want::Removed, Settlement::Removed)
+        | (Want::HostStopped, Settlement::HostStopped | Settlement::Removed) => Some(Ok(())),
+        (Want::Started | Want::Booted, Settlement::NotStarted(reason) | Settlement::Overtaken(reason)) => {
+            Some(Err(reason.clone()))
+        }
+        // A start that was asked for while the plugin was being disabled comes after it.
+        (Want::Started | Want::Booted, Settlement::Disabled) => None,
+        (Want::Disabled | Want::Held | Want::Removed | Want::HostStopped, Settlement::Started)
+        | (
+            Want::Disabled | Want::Held | Want::Removed | Want::HostStopped,
+            Settlement::NotStarted(_) | Settlement::Overtaken(_),
+        )
+        | (Want::Held | Want::Removed | Want::HostStopped, Settlement::Disabled)
+        | (Want::Removed | Want::HostStopped, Settlement::Held) => None,
+        (Want::Started | Want::Booted | Want::Disabled, Settlement::Held) => overtaken("an upgrade came in between"),
+        (Want::Started | Want::Booted | Want::Disabled | Want::Held, Settlement::Removed) => {
+            overtaken("the plugin was uninstalled")
+        }
+        (Want::Started | Want::Booted | Want::Disabled | Want::Held | Want::Removed, Settlement::HostStopped) => {
+            overtaken("the host is stopping")
+        }
+    }
+}
+
+impl Actor for PluginActor {
+    type Context = Context<Self>;
+}
+
+impl Handler<Command> for PluginActor {
+    type Result = ResponseFuture<Result<LiveState, NotDone>>;
+
+    fn handle(&mut self, Command(want): Command, ctx: &mut Context<Self>) -> Self::Result {
+        let (done, answer) = oneshot::channel();
+        self.waiters.push(Waiter { want, done });
+        let input = match want {
+            Want::Started => Input::Enable,
+            Want::Booted => Input::Boot,
+            Want::Disabled => Input::Disable,
+            Want::Held => Input::Hold,
+            Want::Removed => Input::Remove,
+            Want::HostStopped => Input::HostStopping,
+        };
+        self.step(input, ctx);
+        let live = self.live.clone();
+        Box::pin(async move {
+            answer.await.unwrap_or_else(|_| {
+                Err(NotDone { reason: "the plugin's actor ended before it was done".into(), live, start_failed: false })
+            })
+        })
+    }
+}
+
+impl Handler<Replace> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Replace(record): Replace, _: &mut Context<Self>) {
+        self.manifest = Arc::new(record.manifest.clone());
+        self.lifecycle.replaced(record.state.status, record.state.restarting);
+        self.live.status = self.lifecycle.status();
+        self.live.restarting = self.lifecycle.restarting();
+        self.live.restart_count = record.state.restart_count;
+        self.live.last_error = record.state.last_error.clone();
+        self.live.last_error_at = record.state.last_error_at;
+        self.live.revision += 1;
+        self.record = record;
+    }
+}
+
+impl Handler<Condemn> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Condemn(why): Condemn, ctx: &mut Context<Self>) {
+        self.step(Input::Broken(why), ctx);
+    }
+}
+
+impl Handler<Deliver> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Deliver(event): Deliver, ctx: &mut Context<Self>) {
+        self.enqueue(event, &ctx.address().downgrade());
+    }
+}
+
+impl Handler<BeginCall> for PluginActor {
+    type Result = Result<CallPermit, CallRefused>;
+
+    fn handle(&mut self, _: BeginCall, _: &mut Context<Self>) -> Self::Result {
+        let running = self.accepting().ok_or(CallRefused::NotRunning)?;
+        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| CallRefused::TooMany)?;
+        Ok(CallPermit { client: Arc::clone(&running.client), _slot: slot, _in_flight: running.calls.token() })
+    }
+}
+
+impl Handler<Report> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Report(happened): Report, ctx: &mut Context<Self>) {
+        self.happened(happened, ctx);
+    }
+}
+
+impl Handler<Delivered> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Delivered(outcome): Delivered, ctx: &mut Context<Self>) {
+        self.outcome(outcome, &ctx.address().downgrade());
+    }
+}
+
+/// Tells the registry that the actor ended, however it ended.
+struct GoneGuard {
+    recipient: Recipient<ActorGone>,
+    id: PluginId,
+    incarnation: u64,
+}
+
+impl Drop for GoneGuard {
+    fn drop(&mut self) {
+        let gone = ActorGone { id: self.id.clone(), incarnation: self.incarnation, panicked: std::thread::panicking() };
+        post_to(&self.recipient, gone);
+    }
+}

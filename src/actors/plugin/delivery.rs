@@ -1,0 +1,150 @@
+//! Sends the queue's events to the process, one at a time, and reports drops without flooding the log.
+
+use std::sync::Arc;
+
+use actix::WeakAddr;
+use kandev_proto::v1;
+
+use super::{Delivered, PluginActor, supervision::now};
+use crate::{
+    actors::{events::Event, spawn::post_back},
+    domain::{
+        delivery::{AfterFailure, Counters},
+        drop_report::{Drops, Verdict},
+        log_line::Level,
+        record::Status,
+    },
+    grpc::client::CallError,
+};
+
+/// What became of an attempt, or of a wait.
+pub enum Outcome {
+    /// The plugin answered, or did not.
+    Attempt(u64, Result<(), CallError>),
+    /// A retry's wait is over.
+    RetryDue(u64),
+    /// It is time to report drops again.
+    ReportDue,
+}
+
+impl PluginActor {
+    pub(super) fn enqueue(&mut self, event: Arc<Event>, addr: &WeakAddr<Self>) {
+        if self.lifecycle.status() == Status::Disabled {
+            return;
+        }
+        let published = event.published;
+        self.queue.push(event, published);
+        self.report_drops(addr);
+        self.pump(addr);
+    }
+
+    /// Sends the next event if the plugin accepts calls and nothing is in flight.
+    pub(super) fn pump(&mut self, addr: &WeakAddr<Self>) {
+        let Some(running) = self.accepting() else { return };
+        let (client, calls, ended) = (Arc::clone(&running.client), running.calls.clone(), running.ended.clone());
+        let Some(attempt) = self.queue.next_attempt() else { return };
+        let timing = &self.surroundings.timing;
+        let (deadline, exit_grace) = (timing.delivery_timeout, timing.pipe_grace);
+        let in_flight = calls.token();
+        let addr = addr.clone();
+        self.tasks.spawn(async move {
+            let result = client.deliver_event(wire_event(&attempt.event), deadline).await;
+            drop(in_flight);
+            if result == Err(CallError::Disconnected) {
+                // Most often the process has just ended. Its exit, which is reported as soon as its pipes are read,
+                // goes first: otherwise the next event would be sent to a dead process and charged with its crash.
+                let _ = tokio::time::timeout(exit_grace, ended.cancelled()).await;
+            }
+            post_back(&addr, Delivered(Outcome::Attempt(attempt.ticket, result)));
+        });
+    }
+
+    pub(super) fn outcome(&mut self, outcome: Outcome, addr: &WeakAddr<Self>) {
+        match outcome {
+            Outcome::Attempt(ticket, Ok(())) => {
+                self.queue.acknowledged(ticket);
+            }
+            Outcome::Attempt(ticket, Err(error)) => self.attempt_failed(ticket, &error, addr),
+            Outcome::RetryDue(ticket) => self.queue.retry_due(ticket),
+            Outcome::ReportDue => self.report_drops_due(addr),
+        }
+        self.pump(addr);
+    }
+
+    /// The plugin is not healthy: its events are kept, as many and as long as the ring buffer allows.
+    pub(super) fn suspend(&mut self, crashed: bool, addr: &WeakAddr<Self>) {
+        if let Some(event) = self.queue.suspend(crashed, now()) {
+            self.gave_up(&event, "the plugin crashed or froze under it");
+        }
+        self.report_drops(addr);
+    }
+
+    fn attempt_failed(&mut self, ticket: u64, error: &CallError, addr: &WeakAddr<Self>) {
+        match self.queue.failed(ticket) {
+            AfterFailure::Stale => {}
+            AfterFailure::GaveUp(event) => self.gave_up(&event, &error.to_string()),
+            AfterFailure::RetryAfter(delay, ticket) => {
+                tracing::debug!(plugin.id = %self.id, %error, retry_ms = delay.as_millis(), "delivery failed");
+                let addr = addr.clone();
+                self.tasks.spawn(async move {
+                    tokio::time::sleep(delay).await;
+                    post_back(&addr, Delivered(Outcome::RetryDue(ticket)));
+                });
+            }
+        }
+    }
+
+    fn gave_up(&self, event: &Event, why: &str) {
+        tracing::error!(
+            plugin.id = %self.id, event.id = %event.id, event.subject = %event.subject, error = why,
+            "event given up after its last delivery attempt"
+        );
+        self.note(
+            Level::Error,
+            self.diagnostic(&format!("event {} ({}) failed and was dropped: {why}", event.id, event.subject)),
+        );
+    }
+
+    /// Tells about new drops: at once, or together with later ones when `timing.warning_interval` is over.
+    pub(super) fn report_drops(&mut self, addr: &WeakAddr<Self>) {
+        let Counters { overflowed, expired, .. } = self.queue.counters();
+        let before = std::mem::replace(&mut self.counted_drops, Drops { overflowed, expired });
+        let more = Drops { overflowed: overflowed - before.overflowed, expired: expired - before.expired };
+        let verdict = self.drop_report.add(more, now());
+        self.tell(verdict, addr);
+    }
+
+    fn report_drops_due(&mut self, addr: &WeakAddr<Self>) {
+        let verdict = self.drop_report.due(now());
+        self.tell(verdict, addr);
+    }
+
+    fn tell(&self, verdict: Verdict, addr: &WeakAddr<Self>) {
+        match verdict {
+            Verdict::Quiet => {}
+            Verdict::Warn(drops) => {
+                tracing::warn!(
+                    plugin.id = %self.id, overflowed = drops.overflowed, expired = drops.expired, "events dropped"
+                );
+                self.note(Level::Warn, drops.to_string());
+            }
+            Verdict::Later(wait) => {
+                let addr = addr.clone();
+                self.tasks.spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    post_back(&addr, Delivered(Outcome::ReportDue));
+                });
+            }
+        }
+    }
+}
+
+fn wire_event(event: &Event) -> v1::Event {
+    v1::Event {
+        event_id: event.id.to_string(),
+        event_type: event.subject.clone(),
+        occurred_at: event.occurred_at.clone(),
+        workspace_id: event.workspace_id.clone(),
+        payload: event.payload.clone(),
+    }
+}

@@ -1,0 +1,246 @@
+//! The registry: knows every installed plugin, is the only writer of their records, gives an operator's command to the
+//! plugin's actor and answers when its result is on disk. It makes the plugin actors and makes a lost one anew.
+//!
+//! This file has the handle that the edges use and the errors; [`actor`] has the actor, [`disk`] the writing of
+//! records. Installing and uninstalling are sequences of steps with long waits: they live in `installer`, claim their
+//! plugin id here, and never hold up another id.
+
+mod actor;
+mod disk;
+mod messages;
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use actix::Addr;
+
+use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
+pub(super) use self::{
+    actor::Registry,
+    messages::{Adopt, Claim, Forget, Operate, Restore},
+};
+use super::{
+    AskError, EventBusHandle, PluginHandle, PluginView,
+    installer::Installer,
+    plugin::{Surroundings, Want},
+    spawn::{ask, start},
+};
+use crate::{
+    config::Config,
+    domain::{
+        id::PluginId,
+        log_line::LogLine,
+        package::PackageError,
+        record::{PluginRecord, Status},
+        version::MinVersionError,
+    },
+    store::{
+        db::Db,
+        fs::FileError,
+        packages::{PackageStore, PackageStoreError, Staged},
+        plugin_state::{StateError, StateStore},
+        records::RecordStore,
+    },
+};
+
+/// Why a command about plugins failed. `http::error` maps it.
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// No such plugin.
+    #[error("plugin not found")]
+    NotFound(String),
+    /// An install, upgrade or uninstall of this id is under way.
+    #[error("plugin \"{0}\" is being installed, upgraded or uninstalled; try again when that is done")]
+    Busy(PluginId),
+    /// The same version is installed already.
+    #[error("pkgtar: version already installed: {}", .0.display())]
+    AlreadyInstalled(PathBuf),
+    /// The package breaks a rule.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The package asks for a newer platform.
+    #[error(transparent)]
+    TooOld(#[from] MinVersionError),
+    /// The plugin was started and did not come up.
+    #[error("plugins: start \"{id}\": {reason}")]
+    StartFailed {
+        /// Whose start.
+        id: PluginId,
+        /// One redacted line.
+        reason: String,
+    },
+    /// Another command came in between.
+    #[error("plugin \"{id}\": {reason}")]
+    Overtaken {
+        /// Whose command.
+        id: PluginId,
+        /// What happened.
+        reason: String,
+    },
+    /// The host ends and takes no commands.
+    #[error("the host is stopping")]
+    Stopping,
+    /// The disk failed; the text is for the log.
+    #[error("plugin files: {0}")]
+    Storage(String),
+    /// The database failed; the text is for the log.
+    #[error("plugin state: {0}")]
+    State(#[from] StateError),
+    /// An actor did not answer.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+}
+
+impl From<PackageStoreError> for RegistryError {
+    fn from(error: PackageStoreError) -> Self {
+        match error {
+            PackageStoreError::Package(error) => Self::Package(error),
+            PackageStoreError::AlreadyInstalled(path) => Self::AlreadyInstalled(path),
+            PackageStoreError::File(error) => Self::Storage(error.to_string()),
+            PackageStoreError::Interrupted(error) => Self::Storage(error.to_string()),
+        }
+    }
+}
+
+impl From<FileError> for RegistryError {
+    fn from(error: FileError) -> Self {
+        Self::Storage(error.to_string())
+    }
+}
+
+/// What an install came to.
+#[derive(Debug, Clone)]
+pub struct Installed {
+    /// The plugin as it is now; `error` when it did not start.
+    pub plugin: PluginView,
+    /// Why it did not start.
+    pub warning: Option<String>,
+    /// What an operator should know of the package.
+    pub warnings: Vec<String>,
+}
+
+/// Everything the registry is made of; built by `app`.
+pub struct Parts {
+    /// Settings.
+    pub config: Arc<Config>,
+    /// What plugin actors work with.
+    pub surroundings: Arc<Surroundings>,
+    /// The records on disk.
+    pub records: RecordStore,
+    /// The packages on disk.
+    pub packages: PackageStore,
+    /// The plugins' stored state.
+    pub state: StateStore,
+    /// The database, for readiness.
+    pub db: Db,
+    /// The event bus.
+    pub bus: EventBusHandle,
+    /// The records found at start.
+    pub found: Vec<PluginRecord>,
+}
+
+/// Typed access to the registry. Cheap to clone.
+#[derive(Clone)]
+pub struct RegistryHandle {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What a handle and the sequences in `installer` share.
+pub(super) struct Shared {
+    pub addr: Addr<Registry>,
+    pub config: Arc<Config>,
+    pub packages: PackageStore,
+    pub state: StateStore,
+    pub db: Db,
+}
+
+impl Shared {
+    /// An answer that waits for a plugin to start or stop.
+    pub fn command_timeout(&self) -> Duration {
+        self.config.timing.command_timeout()
+    }
+
+    /// An answer that only looks something up, or writes a record.
+    pub fn ask_timeout(&self) -> Duration {
+        self.config.timing.ask_timeout
+    }
+}
+
+impl RegistryHandle {
+    /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
+    pub fn start(parts: Parts) -> Self {
+        let Parts { config, surroundings, records, packages, state, db, bus, found } = parts;
+        let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
+        Self { shared: Arc::new(Shared { addr, config, packages, state, db }) }
+    }
+
+    /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.
+    pub async fn boot(&self) -> Result<(), RegistryError> {
+        let plugins = ask(&self.shared.addr, List, self.shared.ask_timeout()).await?;
+        let starts = plugins.len() as u32 + 1;
+        Ok(ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts).await?)
+    }
+
+    /// All plugins, by id.
+    pub async fn list(&self) -> Result<Vec<PluginView>, RegistryError> {
+        Ok(ask(&self.shared.addr, List, self.shared.ask_timeout()).await?)
+    }
+
+    /// One plugin.
+    pub async fn get(&self, id: &str) -> Result<PluginView, RegistryError> {
+        ask(&self.shared.addr, Get(id.to_owned()), self.shared.ask_timeout()).await?
+    }
+
+    /// A handle for calls into a plugin, whatever its status.
+    pub async fn plugin(&self, id: &str) -> Result<PluginHandle, RegistryError> {
+        ask(&self.shared.addr, Lookup(id.to_owned()), self.shared.ask_timeout()).await?
+    }
+
+    /// The newest log lines, oldest first.
+    pub async fn logs(&self, id: &str) -> Result<Vec<LogLine>, RegistryError> {
+        ask(&self.shared.addr, Logs(id.to_owned()), self.shared.ask_timeout()).await?
+    }
+
+    /// Whether the registry and the database answer.
+    pub async fn ready(&self) -> bool {
+        self.list().await.is_ok() && self.shared.db.ready().await
+    }
+
+    /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it.
+    pub async fn install(&self, staged: Staged) -> Result<Installed, RegistryError> {
+        Installer::new(Arc::clone(&self.shared)).install(staged).await
+    }
+
+    /// Starts a plugin and waits until it is healthy. Without effect on one that runs.
+    pub async fn enable(&self, id: &str) -> Result<PluginView, RegistryError> {
+        self.operate(id, Want::Started).await
+    }
+
+    /// Stops a plugin and leaves it off. Without effect on one that is off.
+    pub async fn disable(&self, id: &str) -> Result<PluginView, RegistryError> {
+        self.operate(id, Want::Disabled).await
+    }
+
+    /// Stops a plugin and removes everything of it: process, versions, record, own files, state.
+    pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
+        Installer::new(Arc::clone(&self.shared)).uninstall(id).await
+    }
+
+    /// Stops every plugin and refuses commands from now on. Returns the ids that did not stop in time.
+    pub async fn stop(&self) -> Result<Vec<PluginId>, RegistryError> {
+        Ok(ask(&self.shared.addr, StopAll, self.shared.command_timeout()).await?)
+    }
+
+    async fn operate(&self, id: &str, want: Want) -> Result<PluginView, RegistryError> {
+        let operate = Operate { id: id.to_owned(), want, claimed: false };
+        ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
+    }
+}
+
+/// Whether a record found at start asks for a process.
+fn should_run(record: &PluginRecord) -> bool {
+    match record.state.status {
+        Status::Registered | Status::Active => true,
+        Status::Error => record.state.restarting,
+        Status::Disabled => false,
+    }
+}

@@ -1,0 +1,456 @@
+//! The registry actor: entries, claims, and what each message does to them. When a record goes to disk is [`super::disk`]'s.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use actix::{
+    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, ResponseFuture,
+    WrapFuture, fut,
+};
+use futures_util::{StreamExt, future::join_all, stream};
+
+use super::{
+    RegistryError,
+    disk::Disk,
+    messages::{
+        Adopt, BootAll, Claim, ClaimGuard, Claimed, Forget, Get, List, Logs, Lookup, Operate, Release, Restore, StopAll,
+    },
+    should_run,
+};
+use crate::{
+    actors::{
+        EventBusHandle, PluginHandle, PluginView,
+        plugin::{
+            ActorGone, Birth, Changed, Command, Condemn, LiveState, NotDone, PluginActor, Replace, Surroundings, Want,
+        },
+        spawn::{ask, post, start},
+    },
+    config::Config,
+    domain::{
+        id::PluginId,
+        log_line::LogBuffer,
+        manifest::Manifest,
+        package,
+        platform::host_platform,
+        record::{PluginRecord, Status},
+        subject::Pattern,
+    },
+    store::{packages::PackageStore, records::RecordStore},
+};
+
+pub(super) struct Entry {
+    pub(super) record: PluginRecord,
+    manifest: Arc<Manifest>,
+    addr: Addr<PluginActor>,
+    incarnation: u64,
+    /// Of the last report taken from this incarnation.
+    revision: u64,
+    /// Panics of this plugin's actor in a row, for the backoff.
+    losses: usize,
+    log: Arc<Mutex<LogBuffer>>,
+    pub(super) disk: Disk,
+}
+
+/// The actor.
+pub struct Registry {
+    config: Arc<Config>,
+    surroundings: Arc<Surroundings>,
+    pub(super) records: RecordStore,
+    packages: PackageStore,
+    bus: EventBusHandle,
+    found: Vec<PluginRecord>,
+    pub(super) entries: BTreeMap<PluginId, Entry>,
+    claims: BTreeSet<PluginId>,
+    incarnations: u64,
+    stopping: bool,
+}
+
+impl Registry {
+    pub(super) fn new(
+        config: Arc<Config>,
+        surroundings: Arc<Surroundings>,
+        records: RecordStore,
+        packages: PackageStore,
+        bus: EventBusHandle,
+        found: Vec<PluginRecord>,
+    ) -> Self {
+        Self {
+            config,
+            surroundings,
+            records,
+            packages,
+            bus,
+            found,
+            entries: BTreeMap::new(),
+            claims: BTreeSet::new(),
+            incarnations: 0,
+            stopping: false,
+        }
+    }
+
+    fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
+        self.entries.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
+    }
+
+    fn view(entry: &Entry) -> PluginView {
+        PluginView { record: entry.record.clone() }
+    }
+
+    /// Makes the plugin's actor and tells the bus. The record is not written.
+    fn insert(&mut self, record: PluginRecord, ctx: &Context<Self>) {
+        let id = record.id().clone();
+        let log = match self.entries.get(&id) {
+            Some(entry) => Arc::clone(&entry.log),
+            None => Arc::new(Mutex::new(LogBuffer::new(self.config.limits.log_lines))),
+        };
+        let losses = self.entries.get(&id).map_or(0, |entry| entry.losses);
+        let disk = self.entries.remove(&id).map(|entry| entry.disk).unwrap_or_default();
+        self.incarnations += 1;
+        let birth = Birth {
+            record: record.clone(),
+            incarnation: self.incarnations,
+            registry: ctx.address().recipient(),
+            gone: ctx.address().recipient(),
+            log: Arc::clone(&log),
+        };
+        let addr = start(PluginActor::new(birth, Arc::clone(&self.surroundings)));
+        let manifest = Arc::new(record.manifest.clone());
+        self.subscribe(&id, &manifest, &addr);
+        let entry = Entry { record, manifest, addr, incarnation: self.incarnations, revision: 0, losses, log, disk };
+        self.entries.insert(id, entry);
+    }
+
+    fn subscribe(&self, id: &PluginId, manifest: &Manifest, addr: &Addr<PluginActor>) {
+        let patterns = manifest.capabilities.events.iter().map(Pattern::new).collect();
+        self.bus.subscribe(id.clone(), patterns, addr.clone().recipient());
+    }
+
+    /// Takes a report, unless it is late, and has it written.
+    fn take(&mut self, id: &PluginId, live: LiveState, ctx: &mut Context<Self>) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        if live.revision <= entry.revision {
+            return;
+        }
+        entry.revision = live.revision;
+        if live.status == Status::Active {
+            entry.losses = 0;
+        }
+        entry.record.state.status = live.status;
+        entry.record.state.restarting = live.restarting;
+        entry.record.state.restart_count = live.restart_count;
+        entry.record.state.last_error = live.last_error;
+        entry.record.state.last_error_at = live.last_error_at;
+        self.save(id, ctx);
+    }
+
+    /// Has a plugin's actor do something, then waits until the result is on disk.
+    fn operate(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+        let Some(entry) = self.entries.get(&id) else {
+            return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
+        };
+        let (addr, incarnation) = (entry.addr.clone(), entry.incarnation);
+        let deadline = self.config.timing.command_timeout();
+        let work = async move { ask(&addr, Command(want), deadline).await };
+        Box::pin(
+            work.into_actor(self)
+                .map(move |answer, actor, ctx| {
+                    let (live, outcome) = match answer {
+                        Ok(Ok(live)) => (Some(live), Ok(())),
+                        Ok(Err(NotDone { reason, live, start_failed })) => {
+                            let id = id.clone();
+                            let error = if start_failed {
+                                RegistryError::StartFailed { id, reason }
+                            } else {
+                                RegistryError::Overtaken { id, reason }
+                            };
+                            (Some(live), Err(error))
+                        }
+                        Err(error) => (None, Err(RegistryError::Ask(error))),
+                    };
+                    if let Some(live) = live
+                        && actor.entries.get(&id).is_some_and(|entry| entry.incarnation == incarnation)
+                    {
+                        actor.take(&id, live, ctx);
+                    }
+                    let saved = actor.saved(&id);
+                    (id, outcome, saved)
+                })
+                .then(|(id, outcome, saved), actor, _| {
+                    let wait = async move {
+                        if let Some(saved) = saved
+                            && let Ok(Err(error)) = saved.await
+                        {
+                            return (id, outcome.and(Err(RegistryError::Storage(error))));
+                        }
+                        (id, outcome)
+                    };
+                    wait.into_actor(actor)
+                })
+                .map(|(id, outcome), actor, _| {
+                    outcome?;
+                    actor.entry(id.as_str()).map(Self::view)
+                }),
+        )
+    }
+}
+
+impl Actor for Registry {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        for record in std::mem::take(&mut self.found) {
+            self.insert(record, ctx);
+        }
+    }
+}
+
+impl Handler<List> for Registry {
+    type Result = MessageResult<List>;
+
+    fn handle(&mut self, _: List, _: &mut Context<Self>) -> Self::Result {
+        MessageResult(self.entries.values().map(Self::view).collect())
+    }
+}
+
+impl Handler<Get> for Registry {
+    type Result = Result<PluginView, RegistryError>;
+
+    fn handle(&mut self, Get(id): Get, _: &mut Context<Self>) -> Self::Result {
+        self.entry(&id).map(Self::view)
+    }
+}
+
+impl Handler<Lookup> for Registry {
+    type Result = Result<PluginHandle, RegistryError>;
+
+    fn handle(&mut self, Lookup(id): Lookup, _: &mut Context<Self>) -> Self::Result {
+        self.entry(&id).map(|entry| PluginHandle {
+            addr: entry.addr.clone(),
+            id: entry.record.id().clone(),
+            manifest: Arc::clone(&entry.manifest),
+            ask_timeout: self.config.timing.ask_timeout,
+        })
+    }
+}
+
+impl Handler<Logs> for Registry {
+    type Result = Result<Vec<crate::domain::log_line::LogLine>, RegistryError>;
+
+    fn handle(&mut self, Logs(id): Logs, _: &mut Context<Self>) -> Self::Result {
+        let entry = self.entry(&id)?;
+        Ok(entry.log.lock().unwrap_or_else(PoisonError::into_inner).lines())
+    }
+}
+
+impl Handler<Operate> for Registry {
+    type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
+
+    fn handle(&mut self, Operate { id, want, claimed }: Operate, _: &mut Context<Self>) -> Self::Result {
+        if self.stopping {
+            return Box::pin(fut::ready(Err(RegistryError::Stopping)));
+        }
+        let id = match self.entry(&id) {
+            Ok(entry) => entry.record.id().clone(),
+            Err(error) => return Box::pin(fut::ready(Err(error))),
+        };
+        if !claimed && self.claims.contains(&id) {
+            return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
+        }
+        self.operate(id, want)
+    }
+}
+
+impl Handler<Claim> for Registry {
+    type Result = Result<Claimed, RegistryError>;
+
+    fn handle(&mut self, Claim(id): Claim, ctx: &mut Context<Self>) -> Self::Result {
+        if self.stopping {
+            return Err(RegistryError::Stopping);
+        }
+        if !self.claims.insert(id.clone()) {
+            return Err(RegistryError::Busy(id));
+        }
+        let present = self.entries.get(&id).map(Self::view);
+        Ok(Claimed { guard: ClaimGuard { addr: ctx.address(), id }, present })
+    }
+}
+
+impl Handler<Release> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, Release(id): Release, _: &mut Context<Self>) {
+        self.claims.remove(&id);
+    }
+}
+
+impl Handler<Adopt> for Registry {
+    type Result = ResponseActFuture<Self, Result<(), RegistryError>>;
+
+    fn handle(&mut self, Adopt(record): Adopt, ctx: &mut Context<Self>) -> Self::Result {
+        let id = record.id().clone();
+        match self.entries.get_mut(&id) {
+            Some(entry) => {
+                entry.record = record.clone();
+                entry.manifest = Arc::new(record.manifest.clone());
+                post(&entry.addr, Replace(record));
+                let (manifest, addr) = (Arc::clone(&entry.manifest), entry.addr.clone());
+                self.subscribe(&id, &manifest, &addr);
+            }
+            None => self.insert(record, ctx),
+        }
+        let Some(saved) = self.save(&id, ctx) else {
+            return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
+        };
+        let wait = async move {
+            match saved.await {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => Err(RegistryError::Storage(error)),
+                Err(_) => Err(RegistryError::Stopping),
+            }
+        };
+        Box::pin(wait.into_actor(self))
+    }
+}
+
+impl Handler<Forget> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, Forget(id): Forget, _: &mut Context<Self>) {
+        // The actor ends with its last address.
+        self.entries.remove(&id);
+        self.bus.unsubscribe(id);
+    }
+}
+
+impl Handler<Restore> for Registry {
+    type Result = ResponseActFuture<Self, Result<(), RegistryError>>;
+
+    fn handle(&mut self, Restore(record): Restore, ctx: &mut Context<Self>) -> Self::Result {
+        // The actor came to its end with the uninstall; a new one takes over.
+        self.insert(record.clone(), ctx);
+        <Self as Handler<Adopt>>::handle(self, Adopt(record), ctx)
+    }
+}
+
+impl Handler<Changed> for Registry {
+    type Result = ();
+
+    fn handle(&mut self, Changed { id, incarnation, live }: Changed, ctx: &mut Context<Self>) {
+        if self.entries.get(&id).is_some_and(|entry| entry.incarnation == incarnation) {
+            self.take(&id, live, ctx);
+        }
+    }
+}
+
+impl Handler<ActorGone> for Registry {
+    type Result = ();
+
+    /// An actor that was lost, not dismissed, is made anew after a delay that grows with the losses in a row.
+    fn handle(&mut self, ActorGone { id, incarnation, panicked }: ActorGone, ctx: &mut Context<Self>) {
+        let delays = &self.config.timing.restart_delays;
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if entry.incarnation != incarnation || self.stopping {
+            return;
+        }
+        tracing::error!(plugin.id = %id, panicked, "plugin actor lost, it is made anew");
+        let delay = delays.get(entry.losses).or(delays.last()).copied().unwrap_or(Duration::ZERO);
+        entry.losses += 1;
+        ctx.run_later(delay, move |actor, ctx| {
+            let Some(entry) = actor.entries.get(&id) else { return };
+            if entry.incarnation != incarnation || actor.stopping {
+                return;
+            }
+            let record = entry.record.clone();
+            let run = should_run(&record) && !actor.claims.contains(&id);
+            actor.insert(record, ctx);
+            if run {
+                ctx.spawn(actor.operate(id, Want::Booted).map(|_, _, _| ()));
+            }
+        });
+    }
+}
+
+impl Handler<BootAll> for Registry {
+    type Result = ResponseFuture<()>;
+
+    fn handle(&mut self, _: BootAll, ctx: &mut Context<Self>) -> Self::Result {
+        let registry = ctx.address();
+        let deadline = self.config.timing.command_timeout();
+        let packages = self.packages.clone();
+        let limits = self.config.limits.package();
+        let starts: Vec<_> = self
+            .entries
+            .values()
+            .filter(|entry| should_run(&entry.record))
+            .map(|entry| {
+                boot(registry.clone(), entry.addr.clone(), entry.record.clone(), packages.clone(), limits, deadline)
+            })
+            .collect();
+        let parallel = self.config.limits.boot_parallelism;
+        Box::pin(async move { stream::iter(starts).buffer_unordered(parallel).collect::<()>().await })
+    }
+}
+
+/// Starts one plugin at the host's start. A failure is the plugin's: its actor has noted it. The command goes through
+/// the registry: by now an upgrade may hold the id, or the host be stopping.
+async fn boot(
+    registry: Addr<Registry>,
+    addr: Addr<PluginActor>,
+    record: PluginRecord,
+    packages: PackageStore,
+    limits: package::Limits,
+    deadline: Duration,
+) {
+    if record.state.status == Status::Registered {
+        // The host ended between the record and the first start: what is on disk is not proven yet.
+        let folder = PathBuf::from(&record.state.install_path);
+        let verify = move || packages.verify(&folder, &limits, &host_platform()).map_err(|error| error.to_string());
+        let verified = tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string()));
+        if let Err(why) = verified {
+            post(&addr, Condemn(format!("the installed files are not what the package held; install it again: {why}")));
+            return;
+        }
+    }
+    let id = record.id().as_str().to_owned();
+    drop(ask(&registry, Operate { id, want: Want::Booted, claimed: false }, deadline).await);
+}
+
+impl Handler<StopAll> for Registry {
+    type Result = ResponseActFuture<Self, Vec<PluginId>>;
+
+    fn handle(&mut self, _: StopAll, _: &mut Context<Self>) -> Self::Result {
+        self.stopping = true;
+        let deadline = self.config.timing.longest_stop() + self.config.timing.ask_timeout;
+        let stops: Vec<_> = self
+            .entries
+            .iter()
+            .map(|(id, entry)| {
+                let (id, addr) = (id.clone(), entry.addr.clone());
+                async move {
+                    let answer = ask(&addr, Command(Want::HostStopped), deadline).await;
+                    (!matches!(answer, Ok(Ok(_)))).then_some(id)
+                }
+            })
+            .collect();
+        Box::pin(
+            join_all(stops)
+                .into_actor(self)
+                .map(|left, actor, _| {
+                    let ids: Vec<_> = actor.entries.keys().cloned().collect();
+                    let writes: Vec<_> = ids.iter().filter_map(|id| actor.saved(id)).collect();
+                    (left.into_iter().flatten().collect::<Vec<_>>(), writes)
+                })
+                .then(|(left, writes), actor, _| {
+                    async move {
+                        join_all(writes).await;
+                        left
+                    }
+                    .into_actor(actor)
+                }),
+        )
+    }
+}

@@ -1,0 +1,269 @@
+//! The composition root: builds every part, starts them in order and stops them in reverse.
+//!
+//! Nothing here decides anything about plugins. Order of the start: home and its lock, processes and files that an
+//! earlier host left, database, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
+//! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
+
+use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc};
+
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::Semaphore,
+    time::timeout,
+};
+
+use crate::{
+    actors::{EventBusHandle, Parts, RegistryHandle, Surroundings},
+    config::Config,
+    domain::record::PluginRecord,
+    fetch::{Downloader, FetchError, SystemLookup},
+    grpc::host::HostServices,
+    http::{self, OperatorToken, Room, Services, Tasks},
+    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep},
+    store::{
+        admin_token::{self, AdminTokenError},
+        db::{ConnectError, Db},
+        fs::FileError,
+        packages::PackageStore,
+        plugin_config::PluginConfigs,
+        plugin_state::{StateError, StateStore},
+        records::RecordStore,
+        run_folder::{RunFolder, RunFolderError},
+    },
+};
+
+/// Why the host could not start, or had to end.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// No asynchronous runtime.
+    #[error("cannot start the runtime")]
+    Runtime(#[source] io::Error),
+    /// The home cannot be made.
+    #[error("cannot make the folder {}; give the host's user write permission on its parent, or choose another --home", .path.display())]
+    Home {
+        /// Which folder.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Another host, or no permission.
+    #[error(transparent)]
+    RunFolder(#[from] RunFolderError),
+    /// The operator's token.
+    #[error(transparent)]
+    AdminToken(#[from] AdminTokenError),
+    /// The database.
+    #[error(transparent)]
+    Database(#[from] ConnectError),
+    /// No short folder for sockets.
+    #[error(transparent)]
+    Sockets(#[from] SocketRootError),
+    /// The plugins' files.
+    #[error(transparent)]
+    Files(#[from] FileError),
+    /// Finishing an uninstall that an earlier host began.
+    #[error("cannot finish an earlier uninstall")]
+    Removal(#[from] StateError),
+    /// The thread that starts processes.
+    #[error("cannot start the thread that starts plugin processes")]
+    Forker(#[source] io::Error),
+    /// The downloader's TLS.
+    #[error(transparent)]
+    Downloads(#[from] FetchError),
+    /// The address is taken or not allowed.
+    #[error("cannot listen on {address}; choose another with --listen or KANDEV_LISTEN")]
+    Listen {
+        /// Which address.
+        address: std::net::SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The server cannot be started, or failed.
+    #[error("the web server failed")]
+    Server(#[source] io::Error),
+}
+
+/// Runs the host until SIGINT or SIGTERM.
+///
+/// # Errors
+/// [`AppError`] when it cannot start; nothing it started is left then.
+pub fn run(config: Config) -> Result<(), AppError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(AppError::Runtime)?;
+    actix::System::with_tokio_rt(move || runtime).block_on(Host::run(config))
+}
+
+/// Everything that runs.
+struct Host {
+    config: Arc<Config>,
+    run_folder: RunFolder,
+    db: Db,
+    registry: RegistryHandle,
+    server: http::Running,
+}
+
+impl Host {
+    async fn run(config: Config) -> Result<(), AppError> {
+        let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Runtime)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Runtime)?;
+        let mut host = Self::start(config).await?;
+        let registry = host.registry.clone();
+        // Starting plugins may take long; the host already answers.
+        let boot = tokio::spawn(async move {
+            if let Err(error) = registry.boot().await {
+                tracing::warn!(%error, "not every plugin was started");
+            }
+        });
+        let outcome = tokio::select! {
+            _ = terminate.recv() => Ok(()),
+            _ = interrupt.recv() => Ok(()),
+            error = host.server.failed() => Err(AppError::Server(error)),
+        };
+        tracing::info!("the host is stopping");
+        // Tells of a task that was never ended; workers of the web server have runtimes of their own.
+        tracing::debug!(count = tokio::runtime::Handle::current().metrics().num_alive_tasks(), "tasks alive");
+        boot.abort();
+        tokio::select! {
+            () = host.stop() => {}
+            _ = terminate.recv() => tracing::warn!("second signal: the host ends at once"),
+            _ = interrupt.recv() => tracing::warn!("second signal: the host ends at once"),
+        }
+        outcome
+    }
+
+    async fn start(config: Config) -> Result<Self, AppError> {
+        let config = Arc::new(config);
+        let (timing, limits) = (&config.timing, &config.limits);
+        for path in [config.home.clone(), config.plugins_dir()] {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+            made.map_err(|source| AppError::Home { path, source })?;
+        }
+        let run_folder = RunFolder::claim(&config.run_dir())?;
+        let token = match &config.admin_token {
+            Some(token) => OperatorToken::new(token),
+            None => {
+                let token = admin_token::read_or_make(&config.home)?;
+                token.announce(&config.home);
+                OperatorToken::new(&token.secret)
+            }
+        };
+        sweep_processes(&run_folder, &config).await;
+        let sockets = SocketRoot::prepare(run_folder.home_id(), &SocketRoot::places(|name| std::env::var_os(name)))?;
+        let db = Db::connect(&config.database_url, timing, limits).await?;
+        let state = StateStore::new(db.clone(), limits);
+        let packages = PackageStore::new(config.plugins_dir());
+        let records = RecordStore::new(config.plugins_dir());
+        finish_removals(&packages, &state).await?;
+        let found = load_records(&records)?;
+
+        let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let configs = PluginConfigs::new(config.plugins_dir(), limits);
+        let surroundings = Surroundings {
+            timing: timing.clone(),
+            limits: limits.clone(),
+            plugins_dir: config.plugins_dir(),
+            user_home: std::env::var("HOME").unwrap_or_default(),
+            launcher: Arc::new(launcher(&config, &run_folder, sockets)?),
+            host_services: Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits)),
+        };
+        let registry = RegistryHandle::start(Parts {
+            config: Arc::clone(&config),
+            surroundings: Arc::new(surroundings),
+            records,
+            packages: packages.clone(),
+            state,
+            db: db.clone(),
+            bus: bus.clone(),
+            found,
+        });
+
+        let listener =
+            http::listen(config.listen).map_err(|source| AppError::Listen { address: config.listen, source })?;
+        let services = Services {
+            registry: registry.clone(),
+            events: bus,
+            downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
+            packages,
+            package_limits: limits.package(),
+            timing: timing.clone(),
+            limits: limits.clone(),
+            tasks: Tasks::new(tokio::runtime::Handle::current()),
+            webhook_room: Room::new(limits.webhook_room_bytes),
+            install_slots: Arc::new(Semaphore::new(limits.installs)),
+        };
+        let server = http::start(listener, Arc::new(services), token).map_err(AppError::Server)?;
+        let url = format!("http://{}", server.address());
+        run_folder.announce(&url)?;
+        tracing::info!(%url, home = %config.home.display(), "the host is listening");
+        Ok(Self { config, run_folder, db, registry, server })
+    }
+
+    /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
+    /// that the host is stopping, and would otherwise hold the ladder up.
+    async fn stop(self) {
+        let Self { config, run_folder, db, registry, server } = self;
+        let limit = config.timing.shutdown_timeout;
+        let ladder = async {
+            let (stopped, plugins) = tokio::join!(server.stop(limit), registry.stop());
+            if stopped.unfinished > 0 {
+                tracing::warn!(commands = stopped.unfinished, "commands were cut off by the host's stop");
+            }
+            match plugins {
+                Ok(left) if left.is_empty() => tracing::info!("all plugins have stopped"),
+                Ok(left) => tracing::warn!(plugins = ?left, "plugins did not stop in time; they are killed"),
+                Err(error) => tracing::warn!(%error, "plugins could not be stopped in order; they are killed"),
+            }
+            if let Err(error) = db.close().await {
+                tracing::warn!(%error, "the database was not closed in order");
+            }
+        };
+        if timeout(limit, ladder).await.is_err() {
+            tracing::warn!(limit_ms = limit.as_millis(), "the stop took longer than timing.shutdown_timeout");
+        }
+        if let Err(error) = run_folder.withdraw() {
+            tracing::warn!(%error, "host.json was not removed");
+        }
+    }
+}
+
+/// Kills what outlived an earlier host on this home.
+async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
+    let swept = sweep::sweep(run_folder.home_id(), config.timing.term_grace + config.timing.pipe_grace).await;
+    if !swept.killed.is_empty() {
+        tracing::warn!(pids = ?swept.killed, "processes of an earlier host were still there and were killed");
+    }
+    if !swept.left.is_empty() {
+        tracing::error!(pids = ?swept.left, "processes of an earlier host could not be killed");
+    }
+}
+
+/// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
+async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<(), AppError> {
+    let swept = packages.sweep()?;
+    for id in &swept.removed {
+        state.delete_all(id).await?;
+        packages.finish_removal(id)?;
+        tracing::info!(plugin.id = %id, "an unfinished uninstall was finished");
+    }
+    if swept.leftovers > 0 {
+        tracing::info!(count = swept.leftovers, "unfinished files of an earlier host were removed");
+    }
+    Ok(())
+}
+
+fn load_records(records: &RecordStore) -> Result<Vec<PluginRecord>, AppError> {
+    let loaded = records.load_all()?;
+    for (path, why) in &loaded.skipped {
+        tracing::warn!(path = %path.display(), error = %why, "a plugin record is unreadable and was skipped");
+    }
+    Ok(loaded.records)
+}
+
+fn launcher(config: &Config, run_folder: &RunFolder, sockets: SocketRoot) -> Result<GoPluginLauncher, AppError> {
+    let listed = &config.plugins.environment;
+    let (environment, refused) = Environment::new(listed, |name| std::env::var_os(name), run_folder.home_id());
+    if !refused.is_empty() {
+        tracing::warn!(names = ?refused, "variables that may hold the host's secrets never pass to plugins");
+    }
+    let forker = goplugin::host::Forker::start().map_err(AppError::Forker)?;
+    Ok(GoPluginLauncher::new(forker, environment, sockets, &config.timing, &config.limits))
+}

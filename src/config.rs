@@ -1,0 +1,361 @@
+//! Every duration, bound and setting of the host, in one validated place (architecture.md §8).
+//!
+//! Owns the shapes, their defaults and their rules. Reading the file, the environment and the flags is
+//! [`load()`]'s part; nobody else names a duration or a bound.
+
+mod duration;
+mod environment;
+mod file;
+mod load;
+mod rules;
+mod show;
+#[cfg(test)]
+mod tests;
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+pub use environment::Lookup;
+pub use load::{ConfigError, Loaded, Overrides, Source, load, load_explained};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+use crate::domain::package;
+pub use show::{Row, rows};
+
+/// The whole configuration of one host process.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where the REST interface listens; port 0 takes a free one. Default `127.0.0.1:38429`.
+    pub listen: SocketAddr,
+    /// Root of everything the host keeps on disk. Default `~/.kandev`.
+    pub home: PathBuf,
+    /// Database address; default a SQLite file below `home`. May hold a password, hence a secret.
+    pub database_url: SecretString,
+    /// The operator's token, when it was given; otherwise `<home>/admin-token` is made or read.
+    pub admin_token: Option<SecretString>,
+    /// Log filter in `tracing` syntax. Default `info`.
+    pub log: String,
+    /// What `min_kandev_version` of a manifest is compared with. Default `0.91.0`.
+    pub compat_version: String,
+    /// Every wait on another party.
+    pub timing: Timing,
+    /// Every bound.
+    pub limits: Limits,
+    /// Where packages may come from.
+    pub install: Install,
+    /// What plugin processes get.
+    pub plugins: Plugins,
+}
+
+/// Every wait on another party. In `host.toml` a duration is text with a unit: `"250ms"`, `"30s"`, `"5m"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Timing {
+    /// Between two health pings of an active plugin. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub ping_interval: Duration,
+    /// How long one ping may take; later counts as failed. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub ping_timeout: Duration,
+    /// Failed pings in a row after which the process is killed and treated as crashed. Default 3, at least 1.
+    pub ping_failures: u32,
+    /// From spawn to the plugin's handshake line; later the start has failed and the process is killed. Connecting and
+    /// the first ping have `dial_timeout` and `ping_timeout`. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub start_timeout: Duration,
+    /// For connecting to a plugin's socket, TLS included. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub dial_timeout: Duration,
+    /// For a plugin's TLS handshake on its broker socket; later the connection is dropped. Default 10 s.
+    #[serde(with = "duration::one")]
+    pub accept_timeout: Duration,
+    /// How long calls in flight may finish before a plugin is asked to stop. Default 3 s.
+    #[serde(with = "duration::one")]
+    pub drain_grace: Duration,
+    /// From the Shutdown call to TERM. Default 2 s.
+    #[serde(with = "duration::one")]
+    pub stop_grace: Duration,
+    /// From TERM to KILL. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub term_grace: Duration,
+    /// How long output pipes are still read after the process ended (a grandchild may hold them). Default 1 s.
+    #[serde(with = "duration::one")]
+    pub pipe_grace: Duration,
+    /// The waits before the automatic restarts of one row; their number is the number of attempts.
+    /// Default 1, 2, 4, 8, 16 s.
+    #[serde(with = "duration::many")]
+    pub restart_delays: Vec<Duration>,
+    /// How long a plugin must be healthy before a row of restarts counts as ended. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub restart_stability: Duration,
+    /// One delivery attempt of an event. Default 10 s.
+    #[serde(with = "duration::one")]
+    pub delivery_timeout: Duration,
+    /// The waits before the repeated attempts of one event; after the last it is failed. Default 5, 15, 45 s.
+    #[serde(with = "duration::many")]
+    pub delivery_retries: Vec<Duration>,
+    /// How long an event may wait in the ring buffer, counted from its publishing. Default 5 min.
+    #[serde(with = "duration::one")]
+    pub buffer_ttl: Duration,
+    /// At most one aggregated warning a plugin about dropped events in this time. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub warning_interval: Duration,
+    /// One public webhook call. Later: 504. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub webhook_timeout: Duration,
+    /// One webhook call with `access: authenticated`. Later: 504. Default 150 s.
+    #[serde(with = "duration::one")]
+    pub webhook_timeout_authenticated: Duration,
+    /// An answer from an actor that only looks something up. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub ask_timeout: Duration,
+    /// One database statement, waiting for a connection included. Default 10 s.
+    #[serde(with = "duration::one")]
+    pub database_timeout: Duration,
+    /// A whole package download. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub download_timeout: Duration,
+    /// Connecting to a download's server. Default 10 s.
+    #[serde(with = "duration::one")]
+    pub connect_timeout: Duration,
+    /// Silence of a client that is sending a request body; later: 408. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub body_idle_timeout: Duration,
+    /// A client's request line and headers; later: 408. Default 10 s.
+    #[serde(with = "duration::one")]
+    pub header_timeout: Duration,
+    /// How long an idle client connection is kept. Default 75 s.
+    #[serde(with = "duration::one")]
+    pub keep_alive: Duration,
+    /// How long what a client still sends after its request was refused is read and thrown away, so that it sees the
+    /// answer instead of a reset connection. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub linger: Duration,
+    /// The whole stop of the host; later it ends with what is left, and says so. Default 20 s.
+    #[serde(with = "duration::one")]
+    pub shutdown_timeout: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        let secs = Duration::from_secs;
+        Self {
+            ping_interval: secs(30),
+            ping_timeout: secs(5),
+            ping_failures: 3,
+            start_timeout: secs(30),
+            dial_timeout: secs(5),
+            accept_timeout: secs(10),
+            drain_grace: secs(3),
+            stop_grace: secs(2),
+            term_grace: secs(1),
+            pipe_grace: secs(1),
+            restart_delays: [1, 2, 4, 8, 16].map(secs).to_vec(),
+            restart_stability: secs(60),
+            delivery_timeout: secs(10),
+            delivery_retries: [5, 15, 45].map(secs).to_vec(),
+            buffer_ttl: secs(300),
+            warning_interval: secs(60),
+            webhook_timeout: secs(30),
+            webhook_timeout_authenticated: secs(150),
+            ask_timeout: secs(5),
+            database_timeout: secs(10),
+            download_timeout: secs(60),
+            connect_timeout: secs(10),
+            body_idle_timeout: secs(30),
+            header_timeout: secs(10),
+            keep_alive: secs(75),
+            linger: secs(5),
+            shutdown_timeout: secs(20),
+        }
+    }
+}
+
+impl Timing {
+    /// The longest a stop of one plugin can take: drain, Shutdown, TERM, KILL and the pipes.
+    pub fn longest_stop(&self) -> Duration {
+        self.drain_grace + self.stop_grace + self.term_grace + self.pipe_grace
+    }
+
+    /// How long an operator command may wait for its plugin: one stop, one start, one look-up.
+    pub fn command_timeout(&self) -> Duration {
+        self.longest_stop() + self.start_timeout + self.dial_timeout + self.ping_timeout + self.ask_timeout
+    }
+}
+
+const KIB: u64 = 1024;
+const MIB: u64 = 1024 * KIB;
+
+/// Every bound. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Events kept for a plugin that is not healthy; the oldest goes first. Default 100.
+    pub buffer_events: usize,
+    /// Events that wait for a healthy but slow plugin; the oldest goes first. Default 1000.
+    pub queue_events: usize,
+    /// Payload of one published event. Default 1 MiB.
+    pub event_bytes: u64,
+    /// Webhook calls of one plugin at once; one more is answered 429. Default 64.
+    pub webhook_concurrency: usize,
+    /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
+    pub webhook_room_bytes: u64,
+    /// One gRPC message in either direction. Default 17 MiB.
+    pub message_bytes: u64,
+    /// A package as uploaded or downloaded. Default 100 MiB.
+    pub package_compressed: u64,
+    /// Redirects followed for one package download. Default 5.
+    pub download_redirects: usize,
+    /// A package's files together, unpacked. Default 512 MiB.
+    pub package_expanded: u64,
+    /// Entries of a package. Default 10 000.
+    pub package_files: u64,
+    /// `manifest.yaml`. Default 2 MiB.
+    pub manifest_bytes: u64,
+    /// `checksums.txt`. Default 2 MiB.
+    pub checksums_bytes: u64,
+    /// `checksums.txt.sig`. Default 4 KiB.
+    pub signature_bytes: u64,
+    /// Installs worked on at once; one more is answered 429. Default 4.
+    pub installs: usize,
+    /// Key, scope and scope id of a state entry, each. Default 512.
+    pub state_key_bytes: u64,
+    /// Value of a state entry as JSON. Default 4 MiB.
+    pub state_value_bytes: u64,
+    /// All state of one plugin: keys, scopes and values. Default 64 MiB.
+    pub state_plugin_bytes: u64,
+    /// Connections that read from SQLite (one more writes), or all connections to PostgreSQL. Default 8.
+    pub database_connections: u32,
+    /// Host calls of one plugin worked on at once; more wait in its connection. Default 64.
+    pub host_calls: usize,
+    /// Log lines kept in memory for each plugin. Default 200.
+    pub log_lines: usize,
+    /// Plugins started side by side when the host starts. Default 4.
+    pub boot_parallelism: usize,
+    /// JSON body of a request that is neither a package nor an event. Default 64 KiB.
+    pub request_bytes: u64,
+    /// Threads that serve REST requests. Default 2: they parse and wait, the work is done elsewhere.
+    pub http_workers: usize,
+    /// Client connections of one worker; more wait to be accepted. Default 4096.
+    pub http_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            buffer_events: 100,
+            queue_events: 1000,
+            event_bytes: MIB,
+            webhook_concurrency: 64,
+            webhook_room_bytes: 256 * MIB,
+            message_bytes: 17 * MIB,
+            package_compressed: 100 * MIB,
+            download_redirects: 5,
+            package_expanded: 512 * MIB,
+            package_files: 10_000,
+            manifest_bytes: 2 * MIB,
+            checksums_bytes: 2 * MIB,
+            signature_bytes: 4 * KIB,
+            installs: 4,
+            state_key_bytes: 512,
+            state_value_bytes: 4 * MIB,
+            state_plugin_bytes: 64 * MIB,
+            database_connections: 8,
+            host_calls: 64,
+            log_lines: 200,
+            boot_parallelism: 4,
+            request_bytes: 64 * KIB,
+            http_workers: 2,
+            http_connections: 4096,
+        }
+    }
+}
+
+impl Limits {
+    /// The bounds of a package.
+    pub fn package(&self) -> package::Limits {
+        package::Limits {
+            compressed: self.package_compressed,
+            expanded: self.package_expanded,
+            files: usize::try_from(self.package_files).unwrap_or(usize::MAX),
+            manifest: self.manifest_bytes,
+            checksums: self.checksums_bytes,
+            signature: self.signature_bytes,
+        }
+    }
+}
+
+/// Where packages may come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Install {
+    /// Whether a package address may lead to this machine or a private network. Default false.
+    pub allow_private_addresses: bool,
+    /// What an unsigned or unverifiable package means. Default `warn`.
+    pub signatures: SignaturePolicy,
+}
+
+/// What an unsigned or unverifiable package means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", try_from = "String")]
+pub enum SignaturePolicy {
+    /// It is installed and the answer carries a warning.
+    #[default]
+    Warn,
+}
+
+impl TryFrom<String> for SignaturePolicy {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.as_str() {
+            "warn" => Ok(Self::Warn),
+            "require" => Err("\"require\" needs trusted keys, which this version does not have yet; use \"warn\""),
+            _ => Err("the only accepted value is \"warn\""),
+        }
+    }
+}
+
+/// What plugin processes get from the host's surroundings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Plugins {
+    /// Variables of the host's environment that plugins see, when they are set; nothing else passes.
+    pub environment: Vec<String>,
+}
+
+impl Default for Plugins {
+    fn default() -> Self {
+        let names = [
+            "PATH",
+            "HOME",
+            "TMPDIR",
+            "LANG",
+            "LC_ALL",
+            "TZ",
+            "HTTP_PROXY",
+            "HTTPS_PROXY",
+            "NO_PROXY",
+            "ALL_PROXY",
+            "http_proxy",
+            "https_proxy",
+            "no_proxy",
+            "all_proxy",
+            "SSL_CERT_FILE",
+            "SSL_CERT_DIR",
+        ];
+        Self { environment: names.map(String::from).to_vec() }
+    }
+}
+
+impl Config {
+    /// Folder of records and packages.
+    pub fn plugins_dir(&self) -> PathBuf {
+        self.home.join("plugins")
+    }
+
+    /// Folder of `host.json` and the lock.
+    pub fn run_dir(&self) -> PathBuf {
+        self.home.join("run")
+    }
+}

@@ -1,0 +1,106 @@
+//! Rules a setting must keep beyond its type. A key without a rule of its own falls under the general one of its
+//! section, so that a new key is checked from its first day.
+//!
+//! Zero is refused where a wait of nothing or room for nothing would stop the host from working. It is lawful for the
+//! graces of a stop (do not wait there) and for redirects (follow none). An empty `restart_delays` is lawful: a crash
+//! is then final until an operator enables the plugin. So is an empty `delivery_retries`: one attempt, no repetition.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Limits, Timing, duration};
+
+/// A violated rule: the dotted key and the reason.
+pub type Violation = (String, String);
+
+/// Longest accepted duration; keeps every sum and every instant far from overflow.
+const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Longest accepted list of waits.
+const MAX_WAITS: usize = 100;
+
+/// Durations that may be zero.
+const ZERO_LAWFUL: [&str; 4] = ["drain_grace", "stop_grace", "term_grace", "pipe_grace"];
+
+/// What a count may be.
+const COUNT: RangeInclusive<u64> = 1..=1_000_000;
+/// What a size in bytes may be: up to 1 TiB.
+const BYTES: RangeInclusive<u64> = 1..=1 << 40;
+
+/// What a number may be, by its key.
+fn lawful_numbers(key: &str) -> RangeInclusive<u64> {
+    match key {
+        // The protocol's own messages must fit, and a frame's length has 32 bits.
+        "message_bytes" => 64 * 1024..=1 << 30,
+        "http_workers" => 1..=256,
+        "download_redirects" => 0..=20,
+        "database_connections" => 1..=1000,
+        "package_compressed" | "package_expanded" => BYTES,
+        key if key.ends_with("_bytes") => BYTES,
+        _ => COUNT,
+    }
+}
+
+/// The first violated rule of `[timing]`.
+pub fn check_timing(timing: &Timing) -> Result<(), Violation> {
+    check("timing", timing)
+}
+
+/// The first violated rule of `[limits]`.
+pub fn check_limits(limits: &Limits) -> Result<(), Violation> {
+    check("limits", limits)
+}
+
+fn check(section: &str, keys: &impl Serialize) -> Result<(), Violation> {
+    let Ok(Value::Object(keys)) = serde_json::to_value(keys) else { return Ok(()) };
+    keys.iter()
+        .try_for_each(|(key, value)| check_value(key, value).map_err(|reason| (format!("{section}.{key}"), reason)))
+}
+
+/// Durations are text, lists are waits and may hold zeros: "at once".
+fn check_value(key: &str, value: &Value) -> Result<(), String> {
+    match value {
+        Value::Number(number) => {
+            let lawful = lawful_numbers(key);
+            match number.as_u64().is_some_and(|number| lawful.contains(&number)) {
+                true => Ok(()),
+                false => Err(format!("it must be between {} and {}", lawful.start(), lawful.end())),
+            }
+        }
+        Value::String(text) => check_duration(text, ZERO_LAWFUL.contains(&key)),
+        Value::Array(waits) if waits.len() > MAX_WAITS => Err(format!("it must have at most {MAX_WAITS} items")),
+        Value::Array(waits) => waits.iter().filter_map(Value::as_str).try_for_each(|text| check_duration(text, true)),
+        Value::Null | Value::Bool(_) | Value::Object(_) => Ok(()),
+    }
+}
+
+fn check_duration(text: &str, may_be_zero: bool) -> Result<(), String> {
+    match duration::parse(text)? {
+        Duration::ZERO if !may_be_zero => Err("it must be longer than zero".to_owned()),
+        longer if longer > MAX_DURATION => Err(format!("it must be at most {}", duration::format(MAX_DURATION))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_keep_every_rule() {
+        assert_eq!(check_timing(&Timing::default()), Ok(()));
+        assert_eq!(check_limits(&Limits::default()), Ok(()));
+    }
+
+    #[test]
+    fn a_broken_rule_is_told_with_its_key() {
+        let verdict = check_timing(&Timing { ping_timeout: Duration::ZERO, ..Timing::default() });
+        assert_eq!(verdict, Err(("timing.ping_timeout".to_owned(), "it must be longer than zero".to_owned())));
+        let verdict = check_timing(&Timing { delivery_retries: vec![Duration::ZERO; 101], ..Timing::default() });
+        assert_eq!(verdict, Err(("timing.delivery_retries".to_owned(), "it must have at most 100 items".to_owned())));
+        let verdict = check_limits(&Limits { message_bytes: 1, ..Limits::default() });
+        let reason = "it must be between 65536 and 1073741824".to_owned();
+        assert_eq!(verdict, Err(("limits.message_bytes".to_owned(), reason)));
+    }
+}

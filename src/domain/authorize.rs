@@ -1,0 +1,63 @@
+//! The one decision who may do what. Pure: who the caller is was settled before.
+
+use super::{action::Action, principal::Principal};
+
+/// The verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on.
+    Allow,
+    /// The caller proved nothing; with credentials the answer might differ (HTTP 401).
+    Unauthenticated,
+    /// The caller is known and may not (HTTP 403). No principal of today meets it: the operator may do everything.
+    Forbidden,
+}
+
+/// Whether `principal` may do `action`.
+pub fn authorize(principal: Principal, action: Action) -> Decision {
+    match principal {
+        Principal::Operator => Decision::Allow,
+        Principal::Anonymous if is_public(action) => Decision::Allow,
+        Principal::Anonymous => Decision::Unauthenticated,
+    }
+}
+
+/// Open to everyone: probes, and webhooks since their callers prove themselves to the plugin (rest.md §1).
+const fn is_public(action: Action) -> bool {
+    match action {
+        Action::HealthRead | Action::PluginWebhook => true,
+        Action::PluginRead
+        | Action::PluginInstall
+        | Action::PluginEnable
+        | Action::PluginDisable
+        | Action::PluginUninstall
+        | Action::PluginLogs
+        | Action::PluginWebhookAuthenticated
+        | Action::EventPublish => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anonymous_callers_reach_probes_and_public_webhooks_only() {
+        let open: Vec<_> = Action::ALL
+            .into_iter()
+            .filter(|action| authorize(Principal::Anonymous, *action) == Decision::Allow)
+            .collect();
+        assert_eq!(open, [Action::HealthRead, Action::PluginWebhook]);
+    }
+
+    #[test]
+    fn what_is_closed_to_anonymous_callers_asks_for_credentials() {
+        let verdict = authorize(Principal::Anonymous, Action::PluginWebhookAuthenticated);
+        assert_eq!(verdict, Decision::Unauthenticated);
+    }
+
+    #[test]
+    fn the_operator_may_do_everything() {
+        assert!(Action::ALL.into_iter().all(|action| authorize(Principal::Operator, action) == Decision::Allow));
+    }
+}

@@ -1,0 +1,4 @@
+//! sea-orm models of the tables, nothing else. Rows never leave `store`.
+
+pub mod plugin_state;
+pub mod plugin_state_usage;

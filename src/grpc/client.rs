@@ -1,0 +1,44 @@
+//! Typed calls to a plugin with a deadline each, behind a trait so that actors can be tested without a process.
+//!
+//! Owns the classification of what went wrong. It does not retry, queue or count: the plugin actor does.
+
+mod channel;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+pub use channel::ChannelClient;
+use kandev_proto::v1;
+
+/// What the host calls in a plugin.
+#[async_trait]
+pub trait PluginClient: Send + Sync + 'static {
+    /// Delivers one event; `Ok` is the plugin's acknowledgement.
+    async fn deliver_event(&self, event: v1::Event, deadline: Duration) -> Result<(), CallError>;
+
+    /// Relays one webhook request.
+    async fn handle_webhook(
+        &self,
+        request: v1::WebhookRequest,
+        deadline: Duration,
+    ) -> Result<v1::WebhookResponse, CallError>;
+}
+
+/// Why a call to a plugin gave no answer. The texts are for the log, never for a caller outside.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The deadline passed; the plugin's context was cancelled too.
+    #[error("the plugin did not answer within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+    /// The connection is gone: the process died or closed its socket.
+    #[error("the connection to the plugin is lost")]
+    Disconnected,
+    /// The plugin's answer was an error.
+    #[error("the plugin answered {code:?}: {message}")]
+    Refused {
+        /// gRPC code.
+        code: tonic::Code,
+        /// The plugin's text, cleaned and bounded.
+        message: String,
+    },
+}

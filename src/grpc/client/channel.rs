@@ -1,0 +1,87 @@
+//! [`PluginClient`] over the connection to a real plugin process.
+
+use std::{error::Error, future::Future, time::Duration};
+
+use async_trait::async_trait;
+use kandev_proto::v1::{self, plugin_client::PluginClient as Stub};
+use prost::Message;
+use tonic::{
+    Code, Request, Response, Status,
+    transport::{Channel, Error as TransportError},
+};
+
+use super::{CallError, PluginClient};
+use crate::domain::clean;
+
+/// Longest plugin text kept of a refused call, in bytes.
+const MESSAGE_BYTES: usize = 2048;
+
+/// Calls one plugin process; clones share its connection.
+#[derive(Clone, Debug)]
+pub struct ChannelClient {
+    stub: Stub<Channel>,
+    message_bytes: usize,
+}
+
+impl ChannelClient {
+    /// A client that neither sends nor takes a message beyond `message_bytes`.
+    pub fn new(channel: Channel, message_bytes: u64) -> Self {
+        let bytes = usize::try_from(message_bytes).unwrap_or(usize::MAX);
+        Self { stub: Stub::new(channel).max_decoding_message_size(bytes), message_bytes: bytes }
+    }
+
+    /// The plugin is told a deadline slightly later than ours: its context ends too, and ours still gives the verdict.
+    /// The size is checked here because tonic reports its own check as a broken connection.
+    fn request<T: Message>(&self, message: T, deadline: Duration) -> Result<Request<T>, CallError> {
+        if message.encoded_len() > self.message_bytes {
+            let message = format!("the message is larger than {} bytes", self.message_bytes);
+            return Err(CallError::Refused { code: Code::ResourceExhausted, message });
+        }
+        let mut request = Request::new(message);
+        request.set_timeout(deadline + deadline / 10);
+        Ok(request)
+    }
+}
+
+#[async_trait]
+impl PluginClient for ChannelClient {
+    async fn deliver_event(&self, event: v1::Event, deadline: Duration) -> Result<(), CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.deliver_event(self.request(event, deadline)?)).await.map(|_: v1::EventAck| ())
+    }
+
+    async fn handle_webhook(
+        &self,
+        webhook: v1::WebhookRequest,
+        deadline: Duration,
+    ) -> Result<v1::WebhookResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.handle_webhook(self.request(webhook, deadline)?)).await
+    }
+}
+
+/// Dropping the call at the deadline resets its stream, which cancels the plugin's context.
+async fn bounded<T>(
+    deadline: Duration,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<T, CallError> {
+    match tokio::time::timeout(deadline, call).await {
+        Ok(Ok(response)) => Ok(response.into_inner()),
+        Ok(Err(status)) => Err(classify(&status)),
+        Err(_) => Err(CallError::TimedOut(deadline)),
+    }
+}
+
+/// tonic gives a lost connection as `Unavailable` or `Unknown` with its transport error as the source, whose text is
+/// Rust debug output; a plugin's own answer has no source (protocol page §4).
+fn classify(status: &Status) -> CallError {
+    let lost =
+        std::iter::successors(status.source(), |cause| (*cause).source()).any(|cause| cause.is::<TransportError>());
+    match status.code() {
+        _ if lost => CallError::Disconnected,
+        code => CallError::Refused { code, message: clean::single_line(status.message(), MESSAGE_BYTES) },
+    }
+}
+
+#[cfg(test)]
+mod tests;

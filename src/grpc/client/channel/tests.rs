@@ -1,0 +1,141 @@
+//! The plugin client against a scripted plugin in memory.
+
+use std::sync::Arc;
+
+use kandev_proto::v1::plugin_server::{Plugin, PluginServer};
+use tokio::sync::Notify;
+use tonic::{Code, metadata::MetadataMap, service::Routes};
+
+use super::*;
+use crate::grpc::testing::{channel, serve};
+
+/// Does what the event's type says.
+#[derive(Clone, Default)]
+struct Scripted {
+    cancelled: Arc<Notify>,
+    reached: Arc<Notify>,
+}
+
+/// Notifies when the call it lives in is dropped.
+struct OnDrop(Arc<Notify>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+#[async_trait]
+impl Plugin for Scripted {
+    async fn deliver_event(&self, request: Request<v1::Event>) -> Result<Response<v1::EventAck>, Status> {
+        let _guard = OnDrop(self.cancelled.clone());
+        match request.get_ref().event_type.as_str() {
+            "hang" => {
+                self.reached.notify_one();
+                std::future::pending().await
+            }
+            "error" => Err(Status::unknown("no\u{1b}[31m such\nthing")),
+            "unavailable" => Err(Status::unavailable("backend is down")),
+            "deadline" => Err(Status::deadline_exceeded("own deadline")),
+            "long" => Err(Status::internal("x".repeat(5000))),
+            "timeout" => Err(Status::unknown(timeout_of(request.metadata()))),
+            _ => Ok(Response::new(v1::EventAck {})),
+        }
+    }
+
+    async fn handle_webhook(
+        &self,
+        request: Request<v1::WebhookRequest>,
+    ) -> Result<Response<v1::WebhookResponse>, Status> {
+        let body = request.into_inner().body;
+        Ok(Response::new(v1::WebhookResponse { status: 200, body, ..Default::default() }))
+    }
+}
+
+fn timeout_of(metadata: &MetadataMap) -> String {
+    metadata.get("grpc-timeout").map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+struct Connected {
+    client: ChannelClient,
+    plugin: Scripted,
+    pipe: tokio::task::JoinHandle<()>,
+}
+
+async fn connect() -> Connected {
+    let plugin = Scripted::default();
+    let server = PluginServer::new(plugin.clone()).max_decoding_message_size(64 << 20);
+    let (near, pipe) = serve(Routes::new(server));
+    let client = ChannelClient::new(channel(near, "http://localhost").await, 17 << 20);
+    Connected { client, plugin, pipe }
+}
+
+fn event(event_type: &str) -> v1::Event {
+    v1::Event { event_type: event_type.to_owned(), ..Default::default() }
+}
+
+const LONG: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn an_acknowledgement_is_ok() {
+    let plugin = connect().await;
+    assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_refusal_keeps_its_code_and_a_clean_bounded_text() {
+    let plugin = connect().await;
+    let refused = |code, message: &str| Err(CallError::Refused { code, message: message.to_owned() });
+    let answers = [
+        ("error", refused(Code::Unknown, "no [31m such thing")),
+        ("unavailable", refused(Code::Unavailable, "backend is down")),
+        ("deadline", refused(Code::DeadlineExceeded, "own deadline")),
+    ];
+    for (event_type, expected) in answers {
+        assert_eq!(plugin.client.deliver_event(event(event_type), LONG).await, expected);
+    }
+    let long = plugin.client.deliver_event(event("long"), LONG).await;
+    let Err(CallError::Refused { message, .. }) = long else { panic!("{long:?}") };
+    assert!(message.len() <= MESSAGE_BYTES && message.ends_with('…'), "{}", message.len());
+}
+
+#[tokio::test]
+async fn the_plugin_is_told_a_deadline_slightly_later_than_ours() {
+    let plugin = connect().await;
+    let told = plugin.client.deliver_event(event("timeout"), LONG).await;
+    assert_eq!(told, Err(CallError::Refused { code: Code::Unknown, message: "11000000u".to_owned() }));
+}
+
+#[tokio::test]
+async fn a_late_call_times_out_and_is_cancelled_in_the_plugin() {
+    let plugin = connect().await;
+    let deadline = Duration::from_millis(100);
+    let late = plugin.client.deliver_event(event("hang"), deadline).await;
+    assert_eq!(late, Err(CallError::TimedOut(deadline)));
+    tokio::time::timeout(LONG, plugin.plugin.cancelled.notified()).await.unwrap();
+    assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_lost_connection_fails_the_call_in_flight_and_the_next_one() {
+    let plugin = connect().await;
+    let client = plugin.client.clone();
+    let in_flight = tokio::spawn(async move { client.deliver_event(event("hang"), LONG).await });
+    tokio::time::timeout(LONG, plugin.plugin.reached.notified()).await.unwrap();
+    plugin.pipe.abort();
+    assert_eq!(in_flight.await.unwrap(), Err(CallError::Disconnected));
+    assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Err(CallError::Disconnected));
+}
+
+/// Field case 9.
+#[tokio::test]
+async fn a_body_of_sixteen_mebibytes_goes_both_ways_and_eighteen_are_refused() {
+    let plugin = connect().await;
+    let webhook = |mib: usize| v1::WebhookRequest { body: vec![b'x'; mib << 20].into(), ..Default::default() };
+    let answer = plugin.client.handle_webhook(webhook(16), LONG).await.unwrap();
+    assert_eq!(answer.body.len(), 16 << 20);
+    let refused = plugin.client.handle_webhook(webhook(18), LONG).await;
+    let message = "the message is larger than 17825792 bytes".to_owned();
+    assert_eq!(refused, Err(CallError::Refused { code: Code::ResourceExhausted, message }));
+    assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Ok(()));
+}

@@ -1,0 +1,107 @@
+//! The Host service: what a plugin may ask of the host, served to each plugin by an instance made for it.
+//!
+//! The plugin never says who it is; the instance knows. Handlers parse, ask a store or a handle, and map the reply;
+//! what they may do at all was settled by the gate before.
+
+mod events;
+mod gate;
+mod state;
+mod status;
+mod table;
+
+use std::sync::Arc;
+
+pub use events::EventSink;
+use kandev_proto::{
+    struct_from_json,
+    v1::{
+        DeleteStateRequest, DeleteStateResponse, EmitEventRequest, EmitEventResponse, GetConfigRequest,
+        GetConfigResponse, GetStateRequest, GetStateResponse, ListStateRequest, ListStateResponse, SetStateRequest,
+        SetStateResponse,
+        host_server::{Host, HostServer},
+    },
+};
+use tonic::{Request, Response, Status, async_trait, service::Routes};
+
+use crate::{
+    config::Limits,
+    domain::{capability::CapabilitySet, id::PluginId},
+    process::HostServiceFactory,
+    store::{plugin_config::PluginConfigs, plugin_state::StateStore},
+};
+
+/// Makes the Host service of each plugin.
+#[derive(Clone)]
+pub struct HostServices {
+    state: StateStore,
+    configs: PluginConfigs,
+    events: Arc<dyn EventSink>,
+    calls: usize,
+    message_bytes: u64,
+}
+
+impl HostServices {
+    /// A factory over the host's stores and event bus.
+    pub fn new(state: StateStore, configs: PluginConfigs, events: Arc<dyn EventSink>, limits: &Limits) -> Self {
+        Self { state, configs, events, calls: limits.host_calls, message_bytes: limits.message_bytes }
+    }
+}
+
+impl HostServiceFactory for HostServices {
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes {
+        let service = HostService {
+            plugin: id.clone(),
+            state: self.state.clone(),
+            configs: self.configs.clone(),
+            events: self.events.clone(),
+        };
+        let bytes = usize::try_from(self.message_bytes).unwrap_or(usize::MAX);
+        let server = HostServer::new(service).max_decoding_message_size(bytes);
+        Routes::new(gate::Gate::new(server, id.clone(), *capabilities, self.calls, self.message_bytes))
+    }
+}
+
+/// The service of one plugin.
+struct HostService {
+    plugin: PluginId,
+    state: StateStore,
+    configs: PluginConfigs,
+    events: Arc<dyn EventSink>,
+}
+
+type Reply<T> = Result<Response<T>, Status>;
+
+/// Every method without a handler here is answered by the gate (`table::RULES`).
+#[async_trait]
+impl Host for HostService {
+    async fn get_state(&self, request: Request<GetStateRequest>) -> Reply<GetStateResponse> {
+        state::get(&self.state, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn set_state(&self, request: Request<SetStateRequest>) -> Reply<SetStateResponse> {
+        state::set(&self.state, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn delete_state(&self, request: Request<DeleteStateRequest>) -> Reply<DeleteStateResponse> {
+        state::delete(&self.state, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_state(&self, request: Request<ListStateRequest>) -> Reply<ListStateResponse> {
+        state::list(&self.state, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn emit_event(&self, request: Request<EmitEventRequest>) -> Reply<EmitEventResponse> {
+        let EmitEventRequest { event_name, payload } = request.into_inner();
+        self.events.emit(&self.plugin, &event_name, payload).await.map_err(status::of_publish)?;
+        Ok(Response::new(EmitEventResponse {}))
+    }
+
+    /// Always an object, empty when the operator has set nothing (host-data.md §7).
+    async fn get_config(&self, _: Request<GetConfigRequest>) -> Reply<GetConfigResponse> {
+        let config = self.configs.read(&self.plugin).await.map_err(status::of_config)?;
+        Ok(Response::new(GetConfigResponse { config: Some(struct_from_json(config)) }))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The layer in front of every Host RPC: capability, concurrency, and a net for panics.
+//!
+//! It judges by the request's path and the plugin the service was made for, before a byte of the body is decoded.
+//! What an RPC does is the handlers' part; the authority of a request means nothing and is not looked at.
+
+use std::{
+    convert::Infallible,
+    panic::AssertUnwindSafe,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio::sync::Semaphore;
+use tonic::{
+    Code, Status,
+    body::Body,
+    codegen::{
+        Service,
+        http::{Request, Response},
+    },
+    server::NamedService,
+};
+use tower::ServiceExt;
+use tracing::{Instrument, error, info_span};
+
+use super::{status, table};
+use crate::domain::{capability::CapabilitySet, id::PluginId};
+
+/// Wraps the generated service of one plugin.
+#[derive(Clone, Debug)]
+pub struct Gate<S> {
+    inner: S,
+    plugin: PluginId,
+    capabilities: CapabilitySet,
+    /// Shared by all connections of the plugin. A call that finds no permit waits in its connection, unread, so that
+    /// the plugin's flow control is the bound.
+    permits: Arc<Semaphore>,
+    message_bytes: u64,
+}
+
+impl<S> Gate<S> {
+    /// A gate for `plugin`, letting `calls` through at once. `message_bytes` is the limit `inner` decodes with; here
+    /// it is only named in the refusal.
+    pub fn new(inner: S, plugin: PluginId, capabilities: CapabilitySet, calls: usize, message_bytes: u64) -> Self {
+        Self { inner, plugin, capabilities, permits: Arc::new(Semaphore::new(calls)), message_bytes }
+    }
+
+    /// Order as wire.md §4: capability first, then whether the host serves the RPC.
+    fn admit(&self, rpc: &str) -> Result<(), Status> {
+        let rule = table::rule(rpc).ok_or_else(|| Status::unimplemented("the Host service has no such method"))?;
+        match rule.needs {
+            Some(needed) if !self.capabilities.allows(needed) => {
+                Err(Status::permission_denied(format!("capability '{needed}' not declared")))
+            }
+            _ => rule.served.map_err(status::not_served),
+        }
+    }
+}
+
+impl<S: NamedService> NamedService for Gate<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        // Readiness is the permit, and waiting for it must not depend on who polls.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let rpc = request.uri().path().rsplit('/').next().unwrap_or_default();
+        if let Err(refusal) = self.admit(rpc) {
+            return Box::pin(async move { Ok(refusal.into_http()) });
+        }
+        let span = info_span!("host_call", plugin.id = %self.plugin, rpc);
+        let (inner, permits, limit) = (self.inner.clone(), self.permits.clone(), self.message_bytes);
+        let handle = async move {
+            let _permit = permits.acquire().await;
+            match AssertUnwindSafe(inner.oneshot(request)).catch_unwind().await {
+                Ok(Ok(response)) => Ok(name_the_limit(response, limit)),
+                Ok(Err(never)) => match never {},
+                Err(panic) => {
+                    error!(cause = status::panic_text(&*panic), "a host call panicked");
+                    Ok(status::internal().into_http())
+                }
+            }
+        };
+        Box::pin(handle.instrument(span))
+    }
+}
+
+/// tonic refuses a message beyond its decoding limit with `OutOfRange`, which no handler uses; gRPC's own code for it,
+/// and what Go plugins look for, is `ResourceExhausted`.
+fn name_the_limit(response: Response<Body>, limit: u64) -> Response<Body> {
+    match Status::from_header_map(response.headers()) {
+        Some(refused) if refused.code() == Code::OutOfRange => {
+            Status::resource_exhausted(format!("the message is larger than {limit} bytes")).into_http()
+        }
+        _ => response,
+    }
+}

@@ -1,0 +1,76 @@
+//! The one map from errors to gRPC status. Texts written for the plugin pass; anything else is logged here and
+//! answered with a fixed text.
+
+use std::any::Any;
+
+use tonic::Status;
+use tracing::{error, warn};
+
+use crate::{
+    actors::PublishError,
+    store::{db::DbFault, plugin_config::ConfigError, plugin_state::StateError},
+};
+
+/// An RPC of the contract that this host does not serve yet (wire.md §4).
+pub fn not_served(resource: &str) -> Status {
+    Status::unimplemented(format!("pluginsdk: Host data API \"{resource}\" not implemented"))
+}
+
+/// Something broke inside the host.
+pub fn internal() -> Status {
+    Status::internal("internal error of the host")
+}
+
+/// Answer to a failed state call.
+pub fn of_state(error: StateError) -> Status {
+    match error {
+        StateError::Invalid { .. } => Status::invalid_argument(error.to_string()),
+        StateError::ValueTooLarge { .. } | StateError::QuotaExceeded { .. } | StateError::ListTooLarge { .. } => {
+            Status::resource_exhausted(error.to_string())
+        }
+        StateError::Database(fault) => of_database(&fault),
+    }
+}
+
+fn of_database(fault: &DbFault) -> Status {
+    match fault {
+        DbFault::Unavailable(cause) => {
+            warn!(cause, "the database is not available");
+            Status::unavailable("the host's database is not available, try again")
+        }
+        DbFault::Statement(cause) => {
+            error!(cause, "a database statement failed");
+            internal()
+        }
+    }
+}
+
+/// Answer to an event that was not published.
+pub fn of_publish(error: PublishError) -> Status {
+    match error {
+        PublishError::InvalidName { .. } => Status::invalid_argument(error.to_string()),
+        PublishError::ForeignPrefix { .. } => Status::permission_denied(error.to_string()),
+        PublishError::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
+        PublishError::Unavailable { .. } => {
+            warn!(cause = %error, "the event bus is not available");
+            Status::unavailable("the host's event bus is not available, try again")
+        }
+    }
+}
+
+/// Answer to a failed reading of the operator's config.
+pub fn of_config(error: ConfigError) -> Status {
+    match error {
+        ConfigError::Secret { .. } => Status::failed_precondition(error.to_string()),
+        ConfigError::Io(_) | ConfigError::TooLarge { .. } | ConfigError::Malformed(_) => {
+            error!(cause = %error, "a plugin's config cannot be read");
+            internal()
+        }
+    }
+}
+
+/// The text of a panic, for the log.
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
+}

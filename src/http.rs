@@ -1,0 +1,60 @@
+//! The REST interface: parse, authorize, ask a handle, map the reply (contract/rest.md).
+//!
+//! `routes` is the one table of routes, each with its action; `gate` stands before every handler; `error` is the
+//! one map from errors to answers. One file a resource. Nothing here decides about plugins or touches the database.
+
+mod body;
+mod error;
+mod events;
+mod gate;
+mod health;
+mod install;
+mod linger;
+mod plugins;
+mod routes;
+mod server;
+mod tasks;
+mod token;
+mod trace;
+mod webhooks;
+
+use std::sync::Arc;
+
+pub use body::Room;
+pub use error::ApiError;
+pub use server::{Running, Stopped, listen, start};
+pub use tasks::Tasks;
+pub use token::OperatorToken;
+use tokio::sync::Semaphore;
+
+use crate::{
+    actors::{EventBusHandle, RegistryHandle},
+    config::{Limits, Timing},
+    domain::package,
+    fetch::Downloader,
+    store::packages::PackageStore,
+};
+
+/// What the handlers work with; one for the whole server.
+pub struct Services {
+    /// Plugins.
+    pub registry: RegistryHandle,
+    /// The event bus.
+    pub events: EventBusHandle,
+    /// Fetches packages by address.
+    pub downloader: Downloader,
+    /// Takes packages in before the registry sees them.
+    pub packages: PackageStore,
+    /// Bounds of a package.
+    pub package_limits: package::Limits,
+    /// Waits.
+    pub timing: Timing,
+    /// Bounds.
+    pub limits: Limits,
+    /// Work that outlives its request.
+    pub tasks: Tasks,
+    /// Room for webhook bodies of all plugins.
+    pub webhook_room: Room,
+    /// Packages being taken in or installed; its permits are `limits.installs`.
+    pub install_slots: Arc<Semaphore>,
+}

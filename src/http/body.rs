@@ -1,0 +1,225 @@
+//! Reading request bodies: bounded in size, in silence and in the memory of all together.
+
+use std::{sync::Arc, time::Duration};
+
+use actix_web::{
+    HttpRequest,
+    http::header,
+    web::{Bytes, BytesMut, Payload},
+};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+
+use super::ApiError;
+use crate::domain::clean;
+
+/// Why a body cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    /// Larger than `limit` bytes.
+    #[error("larger than {limit} bytes")]
+    TooLarge {
+        /// The bound.
+        limit: u64,
+    },
+    /// It ended early or is not HTTP.
+    #[error("ended early")]
+    Broken,
+    /// The client sent nothing for this long.
+    #[error("no byte for {} ms", .0.as_millis())]
+    Silent(Duration),
+}
+
+/// Bounds of one body.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Bytes; one more is [`BodyError::TooLarge`].
+    pub limit: u64,
+    /// Longest silence between two pieces.
+    pub idle: Duration,
+}
+
+/// The next piece of a body; `None` at its end.
+pub async fn next_piece(payload: &mut Payload, idle: Duration) -> Result<Option<Bytes>, BodyError> {
+    match timeout(idle, payload.next()).await {
+        Err(_) => Err(BodyError::Silent(idle)),
+        Ok(None) => Ok(None),
+        Ok(Some(Ok(piece))) => Ok(Some(piece)),
+        Ok(Some(Err(_))) => Err(BodyError::Broken),
+    }
+}
+
+/// A declared length above the limit is refused before a byte is read.
+pub fn check_declared_length(request: &HttpRequest, limit: u64) -> Result<(), BodyError> {
+    let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    match declared.and_then(|text| text.parse::<u64>().ok()) {
+        Some(length) if length > limit => Err(BodyError::TooLarge { limit }),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Room for bodies held in memory by all requests together, counted in KiB as they arrive.
+#[derive(Debug)]
+pub struct Room(Arc<Semaphore>);
+
+/// One KiB of [`Room`].
+const UNIT: u64 = 1024;
+
+impl Room {
+    /// Room for `bytes`, rounded up to whole KiB.
+    pub fn new(bytes: u64) -> Self {
+        let units = usize::try_from(bytes.div_ceil(UNIT)).unwrap_or(usize::MAX);
+        Self(Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS))))
+    }
+
+    fn take(&self, units: u64) -> Option<OwnedSemaphorePermit> {
+        let units = u32::try_from(units).ok()?;
+        self.0.clone().try_acquire_many_owned(units).ok()
+    }
+}
+
+/// A whole body with the room it takes.
+#[derive(Debug)]
+pub struct Held {
+    /// The bytes as they came.
+    pub bytes: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// Reads a whole body into `room`.
+pub async fn read_into(room: &Room, request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
+    read(Some(room), request, payload, bounds).await
+}
+
+/// Reads a body of JSON. The text of a refusal says where the mistake is.
+pub async fn json<T: DeserializeOwned>(request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<T, ApiError> {
+    let body = read(None, request, payload, bounds).await?;
+    serde_json::from_slice(&body.bytes)
+        .map_err(|error| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&error.to_string(), 300))))
+}
+
+async fn read(
+    room: Option<&Room>,
+    request: &HttpRequest,
+    mut payload: Payload,
+    bounds: Bounds,
+) -> Result<Held, ApiError> {
+    check_declared_length(request, bounds.limit)?;
+    let mut bytes = BytesMut::new();
+    let mut permit: Option<OwnedSemaphorePermit> = None;
+    while let Some(piece) = next_piece(&mut payload, bounds.idle).await? {
+        let size = (bytes.len() + piece.len()) as u64;
+        if size > bounds.limit {
+            return Err(BodyError::TooLarge { limit: bounds.limit }.into());
+        }
+        if let Some(room) = room {
+            let held = permit.as_ref().map_or(0, |permit| permit.num_permits() as u64);
+            let more = room.take(size.div_ceil(UNIT).saturating_sub(held)).ok_or(ApiError::NoRoom)?;
+            match &mut permit {
+                Some(permit) => permit.merge(more),
+                None => permit = Some(more),
+            }
+        }
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(Held { bytes: bytes.freeze(), _room: permit })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+
+    use actix_web::{FromRequest, ResponseError, dev, error::PayloadError, test::TestRequest};
+    use futures_util::{Stream, stream};
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(5);
+
+    async fn payload(pieces: impl Stream<Item = Result<Bytes, PayloadError>> + 'static) -> (HttpRequest, Payload) {
+        let request = TestRequest::post().to_http_request();
+        let pieces: Pin<Box<dyn Stream<Item = Result<Bytes, PayloadError>>>> = Box::pin(pieces);
+        let mut raw = dev::Payload::from(pieces);
+        let payload = Payload::from_request(&request, &mut raw).await.unwrap();
+        (request, payload)
+    }
+
+    async fn read_pieces(room: &Room, pieces: Vec<Vec<u8>>, limit: u64) -> Result<Held, ApiError> {
+        let pieces = stream::iter(pieces.into_iter().map(|piece| Ok(piece.into())));
+        let (request, payload) = payload(pieces).await;
+        read_into(room, &request, payload, Bounds { limit, idle: IDLE }).await
+    }
+
+    #[actix_web::test]
+    async fn exactly_the_limit_passes_and_one_byte_more_does_not() {
+        let room = Room::new(1 << 20);
+        let held = read_pieces(&room, vec![vec![1; 6], vec![2; 4]], 10).await.unwrap();
+        assert_eq!(held.bytes, [[1; 6].as_slice(), &[2; 4]].concat());
+        let error = read_pieces(&room, vec![vec![1; 6], vec![2; 5]], 10).await.unwrap_err();
+        assert!(matches!(error, ApiError::Body(BodyError::TooLarge { limit: 10 })));
+    }
+
+    #[actix_web::test]
+    async fn a_declared_length_over_the_limit_is_refused_before_a_byte_is_read() {
+        let request = TestRequest::post().insert_header((header::CONTENT_LENGTH, "11")).to_http_request();
+        assert_eq!(check_declared_length(&request, 10), Err(BodyError::TooLarge { limit: 10 }));
+        assert_eq!(check_declared_length(&request, 11), Ok(()));
+    }
+
+    #[actix_web::test]
+    async fn a_body_that_breaks_off_is_broken_and_a_silent_one_times_out() {
+        let broken = stream::iter([Ok(Bytes::from_static(b"x")), Err(PayloadError::Incomplete(None))]);
+        let (request, body) = payload(broken).await;
+        let error = read_into(&Room::new(1024), &request, body, Bounds { limit: 10, idle: IDLE }).await.unwrap_err();
+        assert!(matches!(error, ApiError::Body(BodyError::Broken)));
+        let (request, body) = payload(stream::pending()).await;
+        let bounds = Bounds { limit: 10, idle: Duration::from_millis(10) };
+        let error = read_into(&Room::new(1024), &request, body, bounds).await.unwrap_err();
+        assert_eq!(error.status_code(), 408);
+    }
+
+    #[actix_web::test]
+    async fn bodies_share_one_room_and_give_it_back() {
+        let room = Room::new(4096);
+        let first = read_pieces(&room, vec![vec![0; 2000], vec![0; 1000]], 4096).await.unwrap();
+        let error = read_pieces(&room, vec![vec![0; 1025]], 4096).await.unwrap_err();
+        assert!(matches!(error, ApiError::NoRoom));
+        drop(first);
+        assert_eq!(read_pieces(&room, vec![vec![0; 4096]], 4096).await.unwrap().bytes.len(), 4096);
+    }
+
+    #[actix_web::test]
+    async fn a_json_mistake_is_told_with_its_place_and_without_control_characters() {
+        let (request, body) = payload(stream::iter([Ok(Bytes::from_static(b"{\"a\x00\":1}"))])).await;
+        let error = json::<Value>(&request, body, Bounds { limit: 100, idle: IDLE }).await.unwrap_err();
+        assert_eq!(error.status_code(), 400);
+        let text = error.to_string();
+        assert!(text.starts_with("invalid payload: ") && text.ends_with("line 1 column 4"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_joined_whole_or_refused_at_the_limit(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 0..8), limit in 0u64..200,
+        ) {
+            let whole = pieces.concat();
+            let room = Room::new(1 << 20);
+            match actix_web::rt::System::new().block_on(read_pieces(&room, pieces, limit)) {
+                Ok(held) => {
+                    prop_assert!(whole.len() as u64 <= limit);
+                    prop_assert_eq!(held.bytes, whole);
+                }
+                Err(error) => {
+                    prop_assert_eq!(error.status_code().as_u16(), 413);
+                    prop_assert!(whole.len() as u64 > limit);
+                }
+            }
+        }
+    }
+}

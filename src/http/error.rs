@@ -1,0 +1,462 @@
+//! The one map from errors to HTTP answers: status, stable code, text. Exhaustive on purpose: a new error does not
+//! compile before it has its answer.
+//!
+//! What is the host's own trouble is answered with a fixed text; its own text is logged here, once.
+
+use std::{fmt, time::Duration};
+
+use actix_web::{
+    HttpResponse, ResponseError,
+    http::{StatusCode, header},
+};
+use serde::Serialize;
+
+use super::{body::BodyError, install::UploadError};
+use crate::{
+    actors::{AskError, CallRefused, PublishError, RegistryError},
+    domain::{
+        id::PluginId,
+        package::PackageError,
+        redaction,
+        relay::{AnswerError, HeaderNotText},
+        subject::SubjectError,
+    },
+    fetch::FetchError,
+    grpc::client::CallError,
+};
+
+/// How soon a caller may try again after "too many"; seconds.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// Everything a request can end with, beside success.
+#[derive(Debug)]
+pub enum ApiError {
+    /// No such route.
+    NoRoute,
+    /// The route exists, not with this method.
+    Method {
+        /// The `Allow` header.
+        allow: String,
+    },
+    /// Credentials are missing or wrong.
+    Unauthenticated,
+    /// The caller may not.
+    Forbidden,
+    /// The request says something that cannot be taken. The text is for the caller.
+    Invalid(String),
+    /// The request's body cannot be had.
+    Body(BodyError),
+    /// A package cannot be taken in.
+    Upload(UploadError),
+    /// A package cannot be fetched.
+    Fetch(FetchError),
+    /// A package that breaks a rule before the registry saw it.
+    Package(PackageError),
+    /// The registry refuses or fails.
+    Registry(RegistryError),
+    /// The bus refuses or fails.
+    Publish(PublishError),
+    /// A subject that nobody can publish.
+    Subject(SubjectError),
+    /// A subject that only the host and plugins publish.
+    ReservedSubject,
+    /// The manifest does not declare the webhook.
+    NoWebhook {
+        /// The plugin.
+        id: PluginId,
+        /// The key, cleaned.
+        key: String,
+    },
+    /// A header that the contract cannot carry.
+    HeaderNotText(HeaderNotText),
+    /// The plugin takes no call now.
+    CallRefused(PluginId, CallRefused),
+    /// A webhook call came to nothing.
+    Call(PluginId, CallError),
+    /// A plugin's answer cannot be sent.
+    Answer(PluginId, AnswerError),
+    /// All room for webhook bodies is taken.
+    NoRoom,
+    /// Too many packages at once.
+    TooManyInstalls,
+    /// Not everything the host needs is up.
+    NotReady,
+    /// The host ends.
+    Stopping,
+    /// The host's own trouble.
+    Internal(Box<dyn std::error::Error + Send + Sync>),
+    /// A handler panicked; the reason is in the log already.
+    Lost,
+}
+
+/// The answer's parts, and what is for the log only.
+struct Described {
+    status: StatusCode,
+    code: &'static str,
+    text: String,
+    note: Option<String>,
+}
+
+impl Described {
+    fn with_note(self, note: String) -> Self {
+        Self { note: Some(note), ..self }
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+/// The body of every error answer.
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    error: &'a str,
+    code: &'static str,
+}
+
+impl ApiError {
+    /// An error that is the host's own trouble: its text is for the log only.
+    pub(super) fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Internal(Box::new(error))
+    }
+
+    fn describe(&self) -> Described {
+        match self {
+            Self::NoRoute => plain(StatusCode::NOT_FOUND, "route_not_found", "no such route"),
+            Self::Method { .. } => plain(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "method not allowed"),
+            Self::Unauthenticated => plain(StatusCode::UNAUTHORIZED, "unauthenticated", "authentication required"),
+            Self::Forbidden => plain(StatusCode::FORBIDDEN, "forbidden", "not allowed for this caller"),
+            Self::Invalid(text) => plain(StatusCode::BAD_REQUEST, "invalid_payload", text),
+            Self::Body(error) => describe_body(error),
+            Self::Upload(error) => describe_upload(error),
+            Self::Fetch(error) => describe_fetch(error),
+            Self::Package(error) => describe_package(error),
+            Self::Registry(error) => describe_registry(error),
+            Self::Publish(error) => describe_publish(error),
+            Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
+            Self::ReservedSubject => plain(
+                StatusCode::BAD_REQUEST,
+                "reserved_subject",
+                "subjects that begin with \"plugin.\" are published by plugins and the host only",
+            ),
+            Self::NoWebhook { id, key } => {
+                plain(StatusCode::NOT_FOUND, "webhook_not_found", format!("plugin \"{id}\" has no webhook \"{key}\""))
+            }
+            Self::HeaderNotText(error) => plain(StatusCode::BAD_REQUEST, "invalid_header", error),
+            Self::CallRefused(id, refused) => describe_refusal(id, refused),
+            Self::Call(id, error) => describe_call(id, error),
+            Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
+                .with_note(format!("from plugin \"{id}\"")),
+            Self::NoRoom => plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "no_room",
+                "the host holds too many webhook bodies now, try again (limits.webhook_room_bytes)",
+            ),
+            Self::TooManyInstalls => too_many_installs(),
+            Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
+            Self::Stopping => stopping(),
+            Self::Internal(error) => trouble(&**error),
+            Self::Lost => internal(),
+        }
+    }
+}
+
+fn plain(status: StatusCode, code: &'static str, text: impl fmt::Display) -> Described {
+    Described { status, code, text: text.to_string(), note: None }
+}
+
+fn internal() -> Described {
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "internal", "internal error, the host's log has the reason")
+}
+
+fn trouble(error: &dyn std::error::Error) -> Described {
+    internal().with_note(chain(error))
+}
+
+fn stopping() -> Described {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the host is stopping")
+}
+
+fn too_many_installs() -> Described {
+    plain(StatusCode::TOO_MANY_REQUESTS, "too_many_installs", "too many installs at once, try again (limits.installs)")
+}
+
+fn describe_body(error: &BodyError) -> Described {
+    match error {
+        BodyError::TooLarge { limit } => plain(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("request body exceeds max size of {limit} bytes"),
+        ),
+        BodyError::Broken => plain(StatusCode::BAD_REQUEST, "body_unreadable", "failed to read request body"),
+        BodyError::Silent(idle) => silent(*idle),
+    }
+}
+
+fn silent(idle: Duration) -> Described {
+    plain(StatusCode::REQUEST_TIMEOUT, "body_timeout", format!("no byte of the body for {} ms", idle.as_millis()))
+}
+
+fn describe_upload(error: &UploadError) -> Described {
+    match error {
+        UploadError::Malformed(_) => plain(StatusCode::BAD_REQUEST, "invalid_multipart", error),
+        UploadError::MissingField => plain(StatusCode::BAD_REQUEST, "missing_package", error),
+        UploadError::TooMuchBeside => plain(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", error),
+        UploadError::TwoPackages => plain(StatusCode::BAD_REQUEST, "two_packages", error),
+    }
+}
+
+fn describe_fetch(error: &FetchError) -> Described {
+    match error {
+        FetchError::Malformed(_) | FetchError::Scheme(_) | FetchError::MissingHost => {
+            plain(StatusCode::BAD_REQUEST, "invalid_url", error)
+        }
+        FetchError::NotPublic(_) => plain(StatusCode::BAD_REQUEST, "address_refused", error),
+        FetchError::TooManyRedirects(_)
+        | FetchError::BadRedirect(_)
+        | FetchError::Status(_)
+        | FetchError::Connection(_) => plain(StatusCode::BAD_GATEWAY, "download_failed", error),
+        FetchError::TooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, "package_too_large", error),
+        FetchError::TimedOut(_) => plain(StatusCode::GATEWAY_TIMEOUT, "download_timeout", error),
+        FetchError::Staging(_) => trouble(error),
+    }
+}
+
+fn describe_registry(error: &RegistryError) -> Described {
+    match error {
+        RegistryError::NotFound(_) => plain(StatusCode::NOT_FOUND, "plugin_not_found", "plugin not found"),
+        RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
+        RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
+        RegistryError::Package(error) => describe_package(error),
+        RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
+        // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
+        RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
+        RegistryError::Storage(_) | RegistryError::State(_) => trouble(error),
+        RegistryError::Stopping => stopping(),
+        RegistryError::Ask(ask) => describe_ask(ask),
+    }
+}
+
+fn describe_package(error: &PackageError) -> Described {
+    match error {
+        PackageError::CompressedTooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, error.code(), error),
+        _ => plain(StatusCode::BAD_REQUEST, error.code(), error),
+    }
+}
+
+fn describe_ask(error: &AskError) -> Described {
+    match error {
+        AskError::NotDelivered => stopping(),
+        AskError::Died => trouble(error),
+        AskError::TimedOut => plain(StatusCode::GATEWAY_TIMEOUT, "timed_out", error),
+    }
+}
+
+fn describe_publish(error: &PublishError) -> Described {
+    match error {
+        PublishError::InvalidName(_) => plain(StatusCode::BAD_REQUEST, "invalid_event_name", error),
+        PublishError::ForeignPrefix { .. } => plain(StatusCode::BAD_REQUEST, "foreign_event_name", error),
+        PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
+        PublishError::Unavailable(ask) => describe_ask(ask),
+    }
+}
+
+fn describe_refusal(id: &PluginId, refused: &CallRefused) -> Described {
+    match refused {
+        CallRefused::NotRunning => {
+            let text = format!("plugin \"{id}\" is not running");
+            plain(StatusCode::SERVICE_UNAVAILABLE, "plugin_not_running", text)
+        }
+        CallRefused::TooMany => {
+            let text = format!("plugin \"{id}\" has too many webhook calls under way");
+            plain(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", text)
+        }
+        CallRefused::Ask(ask) => describe_ask(ask),
+    }
+}
+
+fn describe_call(id: &PluginId, error: &CallError) -> Described {
+    let described = match error {
+        CallError::TimedOut(_) => {
+            let text = format!("plugin \"{id}\" did not answer the webhook in time");
+            plain(StatusCode::GATEWAY_TIMEOUT, "webhook_timeout", text)
+        }
+        CallError::Disconnected | CallError::Refused { .. } => {
+            let text = format!("plugin \"{id}\" failed to handle the webhook");
+            plain(StatusCode::SERVICE_UNAVAILABLE, "webhook_failed", text)
+        }
+    };
+    // The text is the plugin's and may hold what it should not tell (field case 57).
+    described.with_note(redaction::diagnostic(error.to_string(), ""))
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe().text)
+    }
+}
+
+impl ResponseError for ApiError {
+    fn status_code(&self) -> StatusCode {
+        self.describe().status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let Described { status, code, text, note } = self.describe();
+        match note {
+            Some(note) if status == StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(code, note, "request failed"),
+            Some(note) => tracing::warn!(code, note, error = text, "request failed"),
+            None => {}
+        }
+        let mut answer = HttpResponse::build(status);
+        if let Self::Method { allow } = self {
+            answer.insert_header((header::ALLOW, allow.as_str()));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
+        }
+        let again = matches!(self, Self::NoRoom) || status == StatusCode::TOO_MANY_REQUESTS;
+        if again {
+            answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
+        }
+        answer.json(ErrorBody { error: &text, code })
+    }
+}
+
+/// `?` from the layers below.
+macro_rules! from {
+    ($($variant:ident($error:ty)),* $(,)?) => {$(
+        impl From<$error> for ApiError {
+            fn from(error: $error) -> Self {
+                Self::$variant(error)
+            }
+        }
+    )*};
+}
+
+from!(
+    Body(BodyError),
+    Upload(UploadError),
+    Fetch(FetchError),
+    Package(PackageError),
+    Registry(RegistryError),
+    Publish(PublishError),
+    Subject(SubjectError),
+    HeaderNotText(HeaderNotText),
+);
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::to_bytes;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    async fn shown(error: ApiError) -> (u16, Value) {
+        let answer = error.error_response();
+        let status = answer.status().as_u16();
+        (status, serde_json::from_slice(&to_bytes(answer.into_body()).await.unwrap()).unwrap())
+    }
+
+    fn acme() -> PluginId {
+        PluginId::new("acme").unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_hosts_own_trouble_is_500_without_its_text() {
+        let internal = json!({"error": "internal error, the host's log has the reason", "code": "internal"});
+        let storage = || std::io::Error::other("/secret/path: disk on fire");
+        for error in [
+            ApiError::internal(storage()),
+            ApiError::Registry(RegistryError::Storage("disk on fire".into())),
+            ApiError::Registry(RegistryError::Ask(AskError::Died)),
+            ApiError::Lost,
+        ] {
+            assert_eq!(shown(error).await, (500, internal.clone()));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_plugins_grpc_error_is_503_without_its_text() {
+        let refused = CallError::Refused { code: tonic::Code::Internal, message: "stack trace".to_owned() };
+        for error in [refused, CallError::Disconnected] {
+            let expected = json!({"error": "plugin \"acme\" failed to handle the webhook", "code": "webhook_failed"});
+            assert_eq!(shown(ApiError::Call(acme(), error)).await, (503, expected));
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_plugins_grpc_error_does_not_reach_the_log() {
+        let message = "login failed: password=hunter2hunter2".to_owned();
+        let error = ApiError::Call(acme(), CallError::Refused { code: tonic::Code::Unknown, message });
+        let note = error.describe().note.unwrap();
+        assert!(note.contains("login failed") && !note.contains("hunter2"), "{note}");
+    }
+
+    #[tokio::test]
+    async fn a_webhook_that_takes_too_long_is_504() {
+        let error = ApiError::Call(acme(), CallError::TimedOut(Duration::from_secs(30)));
+        let expected =
+            json!({"error": "plugin \"acme\" did not answer the webhook in time", "code": "webhook_timeout"});
+        assert_eq!(shown(error).await, (504, expected));
+    }
+
+    #[tokio::test]
+    async fn too_many_is_429_and_says_when_to_try_again() {
+        for error in [ApiError::CallRefused(acme(), CallRefused::TooMany), ApiError::TooManyInstalls] {
+            let answer = error.error_response();
+            assert_eq!(answer.status(), 429);
+            assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "1");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_over_its_limit_is_413_with_the_limit() {
+        let expected = json!({"error": "request body exceeds max size of 4194304 bytes", "code": "body_too_large"});
+        assert_eq!(shown(BodyError::TooLarge { limit: 4_194_304 }.into()).await, (413, expected));
+        let package = ApiError::Package(PackageError::CompressedTooLarge(7));
+        let expected =
+            json!({"error": "pkgtar: package exceeds max compressed size of 7 bytes", "code": "package_too_large"});
+        assert_eq!(shown(package).await, (413, expected));
+    }
+
+    #[tokio::test]
+    async fn what_the_caller_did_wrong_is_4xx() {
+        let cases = [
+            (ApiError::Registry(RegistryError::NotFound("x".to_owned())), 404, "plugin_not_found"),
+            (ApiError::Registry(RegistryError::Busy(acme())), 409, "plugin_busy"),
+            (ApiError::Package(PackageError::MissingChecksums), 400, "missing_checksums"),
+            (ApiError::Upload(UploadError::MissingField), 400, "missing_package"),
+            (ApiError::Body(BodyError::Broken), 400, "body_unreadable"),
+            (ApiError::Body(BodyError::Silent(Duration::from_secs(1))), 408, "body_timeout"),
+            (ApiError::HeaderNotText(HeaderNotText("X-A".to_owned())), 400, "invalid_header"),
+            (ApiError::NoWebhook { id: acme(), key: "k".to_owned() }, 404, "webhook_not_found"),
+            (ApiError::Forbidden, 403, "forbidden"),
+        ];
+        for (error, status, code) in cases {
+            let (shown_status, body) = shown(error).await;
+            assert_eq!((shown_status, &body["code"]), (status, &json!(code)));
+        }
+    }
+
+    #[tokio::test]
+    async fn what_will_pass_is_503() {
+        for error in [
+            ApiError::CallRefused(acme(), CallRefused::NotRunning),
+            ApiError::Registry(RegistryError::Ask(AskError::NotDelivered)),
+            ApiError::NoRoom,
+            ApiError::NotReady,
+            ApiError::Stopping,
+        ] {
+            assert_eq!(shown(error).await.0, 503);
+        }
+    }
+}

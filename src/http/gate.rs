@@ -1,0 +1,60 @@
+//! Stands before every handler: who asks, may they, and what becomes of a handler that panics.
+//!
+//! It runs before anything of the body is read. Wrapped around each route by [`super::routes`] with the route's action.
+
+use std::panic::AssertUnwindSafe;
+
+use actix_web::{
+    Error, HttpMessage, HttpRequest, ResponseError,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    middleware::Next,
+    web::Data,
+};
+use futures_util::FutureExt;
+
+use super::{ApiError, OperatorToken};
+use crate::domain::{
+    action::Action,
+    authorize::{Decision, authorize},
+    principal::Principal,
+};
+
+/// The middleware of one route.
+pub async fn admit(
+    action: Action,
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let http = request.request().clone();
+    let principal = match http.app_data::<Data<OperatorToken>>() {
+        Some(token) => token.principal(http.headers()),
+        None => Principal::Anonymous,
+    };
+    http.extensions_mut().insert(principal);
+    tracing::Span::current().record("principal", tracing::field::display(principal));
+    if let Err(error) = require(principal, action) {
+        return Ok(request.into_response(error.error_response()));
+    }
+    match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+        Ok(answer) => Ok(answer?.map_into_boxed_body()),
+        Err(_) => {
+            tracing::error!(action = %action, "handler panicked");
+            Ok(ServiceResponse::new(http, ApiError::Lost.error_response()))
+        }
+    }
+}
+
+/// A second decision inside a handler, when the action depends on what is asked for.
+pub fn require_for(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
+    let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
+    require(principal, action)
+}
+
+fn require(principal: Principal, action: Action) -> Result<(), ApiError> {
+    match authorize(principal, action) {
+        Decision::Allow => Ok(()),
+        Decision::Unauthenticated => Err(ApiError::Unauthenticated),
+        Decision::Forbidden => Err(ApiError::Forbidden),
+    }
+}

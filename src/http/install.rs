@@ -1,0 +1,190 @@
+//! `POST /api/plugins/install`: a package as multipart field `package`, or JSON `{"url"}` (contract/rest.md §3).
+//!
+//! The package goes to disk as it comes and is never whole in memory. From the moment the host has it, or has its
+//! address, the install finishes even when the client hangs up; an upload that breaks off leaves nothing.
+
+use std::time::Duration;
+
+use actix_multipart::{Field, Multipart, MultipartError};
+use actix_web::{HttpRequest, HttpResponse, http::header, web};
+use futures_util::{Stream, StreamExt, stream};
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use super::{
+    ApiError, Services,
+    body::{self, BodyError, Bounds},
+};
+use crate::{
+    actors::Installed,
+    domain::{
+        clean,
+        package::{Limits, PackageError},
+        record::PluginRecord,
+    },
+    store::packages::{PackageStore, StageError, Staged},
+};
+
+/// Name of the multipart field.
+const FIELD: &str = "package";
+
+/// Longest part of another library's text in a message, in bytes.
+const SHOWN_BYTES: usize = 200;
+
+/// Text for a JSON body that is not understood (contract/rest.md §3).
+const NO_ADDRESS: &str = "invalid payload: url required (or a multipart \"package\" upload)";
+
+/// Why an upload is no package upload. Its texts are for the client.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UploadError {
+    /// Not multipart as RFC 7578 has it.
+    #[error("invalid multipart body: {0}")]
+    Malformed(String),
+    /// No field of the name.
+    #[error("missing multipart field \"{FIELD}\"")]
+    MissingField,
+    /// The other fields are too large together (`limits.request_bytes`).
+    #[error("too many bytes in fields other than \"{FIELD}\"")]
+    TooMuchBeside,
+    /// Two fields of the name: nobody can tell which one is meant.
+    #[error("more than one multipart field \"{FIELD}\": upload one package")]
+    TwoPackages,
+}
+
+/// JSON body.
+#[derive(Deserialize)]
+struct Address {
+    url: String,
+}
+
+/// Body of the 201.
+#[derive(Serialize)]
+struct InstallAnswer {
+    plugin: PluginRecord,
+    /// Installed, but it did not start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+    /// What the operator should know about the package.
+    warnings: Vec<String>,
+}
+
+/// The handler.
+pub async fn install(
+    services: web::Data<Services>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let slot = services.install_slots.clone().try_acquire_owned().map_err(|_| ApiError::TooManyInstalls)?;
+    let host = services.clone().into_inner();
+    let installed = match is_multipart(&request) {
+        true => {
+            let staged = upload(&services, &request, payload).await?;
+            let work = async move {
+                let _slot = slot;
+                host.registry.install(staged).await
+            };
+            services.tasks.finish(work).await?
+        }
+        false => {
+            let url = address(&services, &request, payload).await?;
+            let work = async move {
+                let _slot = slot;
+                let staged = host.downloader.download(&url, &host.packages).await?;
+                Ok::<_, ApiError>(host.registry.install(staged).await?)
+            };
+            services.tasks.finish(work).await?
+        }
+    };
+    let Installed { plugin, warning, warnings } = installed;
+    Ok(HttpResponse::Created().json(InstallAnswer { plugin: plugin.record, warning, warnings }))
+}
+
+fn is_multipart(request: &HttpRequest) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+    kind.and_then(|kind| kind.get(..10)).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
+}
+
+async fn address(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<String, ApiError> {
+    let bounds = Bounds { limit: services.limits.request_bytes, idle: services.timing.body_idle_timeout };
+    match body::json::<Address>(request, payload, bounds).await {
+        Ok(Address { url }) if !url.trim().is_empty() => Ok(url.trim().to_owned()),
+        Ok(_) | Err(ApiError::Invalid(_)) => Err(ApiError::Invalid(NO_ADDRESS.to_owned())),
+        Err(error) => Err(error),
+    }
+}
+
+/// Stages the field `package` of a multipart body, with a bound on the whole body from its declared length.
+async fn upload(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<Staged, ApiError> {
+    let desk = Desk {
+        packages: &services.packages,
+        limits: &services.package_limits,
+        idle: services.timing.body_idle_timeout,
+    };
+    let spare = services.limits.request_bytes;
+    body::check_declared_length(request, services.package_limits.compressed.saturating_add(spare))
+        .map_err(|_| PackageError::CompressedTooLarge(services.package_limits.compressed))?;
+    desk.take(Multipart::new(request.headers(), payload), spare).await
+}
+
+/// Where packages are handed in.
+struct Desk<'a> {
+    packages: &'a PackageStore,
+    limits: &'a Limits,
+    idle: Duration,
+}
+
+impl Desk<'_> {
+    /// Reads the whole form. Fields of other names are read over, `spare` bytes together at most.
+    async fn take(&self, mut form: Multipart, mut spare: u64) -> Result<Staged, ApiError> {
+        let mut staged = None;
+        while let Some(field) = next(&mut form, self.idle).await? {
+            match (field.name() == Some(FIELD), &staged) {
+                (true, None) => staged = Some(self.stage(field).await?),
+                (true, Some(_)) => return Err(UploadError::TwoPackages.into()),
+                (false, _) => spare = self.skip(field, spare).await?,
+            }
+        }
+        staged.ok_or_else(|| UploadError::MissingField.into())
+    }
+
+    async fn stage(&self, field: Field) -> Result<Staged, ApiError> {
+        let pieces = stream::try_unfold(field, |mut field| async move {
+            Ok::<_, ApiError>(next(&mut field, self.idle).await?.map(|piece| (piece, field)))
+        });
+        self.packages.stage(pieces, self.limits).await.map_err(|error| match error {
+            StageError::Source(error) => error,
+            StageError::TooLarge(error) => error.into(),
+            StageError::File(error) => ApiError::internal(error),
+            StageError::Interrupted(error) => ApiError::internal(error),
+        })
+    }
+
+    async fn skip(&self, mut field: Field, mut spare: u64) -> Result<u64, ApiError> {
+        while let Some(piece) = next(&mut field, self.idle).await? {
+            spare = spare.checked_sub(piece.len() as u64).ok_or(UploadError::TooMuchBeside)?;
+        }
+        Ok(spare)
+    }
+}
+
+/// The next item of a multipart stream; `None` at its end.
+async fn next<T>(
+    stream: &mut (impl Stream<Item = Result<T, MultipartError>> + Unpin),
+    idle: Duration,
+) -> Result<Option<T>, ApiError> {
+    match timeout(idle, stream.next()).await {
+        Err(_) => Err(BodyError::Silent(idle).into()),
+        Ok(item) => item.transpose().map_err(broken),
+    }
+}
+
+/// A body that ended early is told from one that is not multipart.
+fn broken(error: MultipartError) -> ApiError {
+    match error {
+        MultipartError::Incomplete | MultipartError::Payload(_) => BodyError::Broken.into(),
+        other => UploadError::Malformed(clean::single_line(&other.to_string(), SHOWN_BYTES)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! The table as promises: every route asks for its action, and whatever is not a route is answered in JSON.
+
+use std::collections::BTreeSet;
+
+use actix_web::{
+    App,
+    body::to_bytes,
+    dev::{Service, ServiceResponse},
+    http::header,
+    test::{TestRequest, init_service},
+    web::Data,
+};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    domain::{
+        authorize::{Decision, authorize},
+        principal::Principal,
+    },
+    http::OperatorToken,
+};
+
+/// Actions that a handler asks for on top of its route's.
+const ASKED_IN_HANDLERS: [Action; 1] = [Action::PluginWebhookAuthenticated];
+
+/// Sends a request to the routes, without the services behind them: what passes the gate ends in a 500.
+async fn send(request: TestRequest) -> ServiceResponse {
+    let token = OperatorToken::new(&"t0ken".to_owned().into());
+    let app = init_service(App::new().app_data(Data::new(token)).configure(configure)).await;
+    app.call(request.to_request()).await.unwrap()
+}
+
+async fn body(answer: ServiceResponse) -> Value {
+    assert_eq!(answer.headers().get(header::CONTENT_TYPE).unwrap(), "application/json");
+    serde_json::from_slice(&to_bytes(answer.into_body()).await.unwrap()).unwrap()
+}
+
+fn example(path: &str) -> String {
+    path.replace("{id}", "acme").replace("{tail:.*}", "in/x")
+}
+
+fn request(endpoint: &Endpoint) -> TestRequest {
+    TestRequest::default().method(endpoint.method.clone()).uri(&example(endpoint.path))
+}
+
+fn is_public(action: Action) -> bool {
+    authorize(Principal::Anonymous, action) == Decision::Allow
+}
+
+#[test]
+fn every_action_of_the_catalogue_is_asked_for_somewhere() {
+    let asked: BTreeSet<_> = TABLE.iter().map(|endpoint| endpoint.action).chain(ASKED_IN_HANDLERS).collect();
+    assert_eq!(asked, BTreeSet::from(Action::ALL));
+}
+
+#[test]
+fn the_table_is_what_the_documents_say() {
+    let lines: Vec<_> = TABLE.iter().map(|e| format!("{} {} {}", e.method, e.path, e.action)).collect();
+    assert_eq!(
+        lines,
+        [
+            "GET /health health:read",
+            "GET /ready health:read",
+            "GET /api/plugins plugin:read",
+            "POST /api/plugins/install plugin:install",
+            "GET /api/plugins/{id} plugin:read",
+            "DELETE /api/plugins/{id} plugin:uninstall",
+            "POST /api/plugins/{id}/enable plugin:enable",
+            "POST /api/plugins/{id}/disable plugin:disable",
+            "GET /api/plugins/{id}/logs plugin:logs",
+            "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
+            "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
+            "POST /api/v1/events event:publish",
+        ]
+    );
+    let unique: BTreeSet<_> = TABLE.iter().map(|e| (e.method.as_str(), e.path)).collect();
+    assert_eq!(unique.len(), TABLE.len());
+}
+
+#[actix_web::test]
+async fn every_route_that_is_not_public_answers_401_without_the_token() {
+    for endpoint in &TABLE {
+        for wrong in [None, Some("Bearer wrong"), Some("Basic t0ken")] {
+            let request = request(endpoint);
+            let request = match wrong {
+                Some(value) => request.insert_header((header::AUTHORIZATION, value)),
+                None => request,
+            };
+            let answer = send(request).await;
+            if is_public(endpoint.action) {
+                assert_ne!(answer.status(), 401, "{}", endpoint.path);
+                continue;
+            }
+            assert_eq!(answer.status(), 401, "{} {}", endpoint.method, endpoint.path);
+            assert_eq!(answer.headers().get(header::WWW_AUTHENTICATE).unwrap(), "Bearer");
+            assert_eq!(body(answer).await, json!({"error": "authentication required", "code": "unauthenticated"}));
+        }
+    }
+}
+
+#[actix_web::test]
+async fn the_token_opens_every_route() {
+    for endpoint in &TABLE {
+        let answer = send(request(endpoint).insert_header((header::AUTHORIZATION, "Bearer t0ken"))).await;
+        assert!(answer.status() != 401 && answer.status() != 404, "{} {}", endpoint.path, answer.status());
+    }
+}
+
+#[actix_web::test]
+async fn another_method_of_a_known_path_gets_405_with_the_allowed_ones() {
+    for endpoint in &TABLE {
+        let allowed: Vec<_> = TABLE.iter().filter(|e| e.path == endpoint.path).map(|e| e.method.as_str()).collect();
+        for method in ["PUT", "HEAD", "OPTIONS", "PATCH", "BREW"] {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let answer = send(TestRequest::default().method(method).uri(&example(endpoint.path))).await;
+            assert_eq!(answer.status(), 405, "{}", endpoint.path);
+            assert_eq!(answer.headers().get(header::ALLOW).unwrap(), allowed.join(", ").as_str());
+            assert_eq!(body(answer).await, json!({"error": "method not allowed", "code": "method_not_allowed"}));
+        }
+    }
+}
+
+#[actix_web::test]
+async fn a_webhook_takes_get_and_post_below_its_key_too() {
+    for path in ["/api/plugins/a/webhooks/k", "/api/plugins/a/webhooks/k/", "/api/plugins/a/webhooks/k/x%2Fy/z"] {
+        let answer = send(TestRequest::put().uri(path)).await;
+        assert_eq!(answer.headers().get(header::ALLOW).unwrap(), "GET, POST", "{path}");
+    }
+}
+
+#[actix_web::test]
+async fn an_unknown_path_gets_404_in_json() {
+    for path in ["/", "/api", "/api/plugins/", "/api/plugins/a/b", "/api/plugins/a/webhooks", "/api/v1/events/x"] {
+        let answer = send(TestRequest::get().uri(path).insert_header((header::AUTHORIZATION, "Bearer t0ken"))).await;
+        assert_eq!(answer.status(), 404, "{path}");
+        assert_eq!(body(answer).await, json!({"error": "no such route", "code": "route_not_found"}));
+    }
+}
+
+#[actix_web::test]
+async fn header_values_that_are_not_text_are_never_500() {
+    for name in ["authorization", "content-type", "content-length", "x-any"] {
+        let value = header::HeaderValue::from_bytes(b"\xff\xe9").unwrap();
+        let answer = send(TestRequest::post().uri("/api/plugins/install").insert_header((name, value))).await;
+        assert_eq!(answer.status(), 401, "{name}");
+    }
+}
+
+#[actix_web::test]
+async fn a_handler_that_panics_is_answered_500_without_its_text() {
+    async fn broken() -> &'static str {
+        std::panic::panic_any("s3cret")
+    }
+    let endpoint = get("/broken", Action::HealthRead, || web::to(broken));
+    let app = init_service(App::new().service(web::resource(endpoint.path).route(route(&endpoint)))).await;
+    let answer = app.call(TestRequest::get().uri("/broken").to_request()).await.unwrap();
+    assert_eq!(answer.status(), 500);
+    let expected = json!({"error": "internal error, the host's log has the reason", "code": "internal"});
+    assert_eq!(body(answer).await, expected);
+    let again = app.call(TestRequest::get().uri("/broken").to_request()).await.unwrap();
+    assert_eq!(again.status(), 500);
+}
+
+#[actix_web::test]
+async fn liveness_needs_no_token() {
+    let answer = send(TestRequest::get().uri("/health")).await;
+    assert_eq!(answer.status(), 200);
+    assert_eq!(body(answer).await, json!({"status": "ok"}));
+}

@@ -1,0 +1,145 @@
+//! A span and one access line for each request.
+//!
+//! Neither holds the query, a header or the raw path: all three may carry secrets (a webhook's address often does).
+//! The route's pattern and the plugin's id are enough to find the request.
+
+use actix_web::{
+    Error,
+    body::MessageBody,
+    dev::{ServiceRequest, ServiceResponse},
+    http::header::{HeaderName, HeaderValue},
+    middleware::Next,
+};
+use tokio::time::Instant;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::domain::clean;
+
+/// Carries the request's id in the answer, unless a plugin's answer has its own.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest plugin id in a line; ids of plugins are shorter, other text is cut.
+const SHOWN_ID_BYTES: usize = 128;
+
+/// The middleware.
+pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
+    let id = Uuid::now_v7();
+    let span = tracing::info_span!(
+        "request",
+        request.id = %id,
+        principal = tracing::field::Empty,
+    );
+    async move {
+        let begin = Instant::now();
+        let method = request.method().clone();
+        let peer = request.peer_addr().map(|address| address.ip());
+        let mut answer = next.call(request).await?;
+        if let Ok(value) = HeaderValue::from_str(&id.to_string())
+            && !answer.headers().contains_key(&REQUEST_ID)
+        {
+            answer.headers_mut().insert(REQUEST_ID, value);
+        }
+        let route = answer.request().match_pattern().unwrap_or_else(|| "none".to_owned());
+        let plugin = answer.request().match_info().get("id").map(|id| clean::single_line(id, SHOWN_ID_BYTES));
+        tracing::info!(
+            http.method = %clean::single_line(method.as_str(), 16),
+            http.route = route,
+            http.status = answer.status().as_u16(),
+            plugin.id = plugin,
+            peer = peer.map(tracing::field::display),
+            duration_ms = begin.elapsed().as_millis() as u64,
+            "request served"
+        );
+        Ok(answer)
+    }
+    .instrument(span)
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use actix_web::{
+        App, HttpResponse,
+        dev::Service,
+        http::header,
+        middleware::from_fn,
+        test::{TestRequest, init_service},
+        web,
+    };
+
+    use super::*;
+
+    /// A log in memory.
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The log of one request to a webhook-like route, and the answer.
+    fn logged(request: TestRequest) -> (String, ServiceResponse) {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        let answer = tracing::subscriber::with_default(subscriber, || {
+            actix_web::rt::System::new().block_on(async {
+                let own_id = || async { HttpResponse::Ok().insert_header((REQUEST_ID, "own")).finish() };
+                let app = App::new()
+                    .route("/plugins/{id}/{tail:.*}", web::post().to(HttpResponse::Ok))
+                    .route("/own", web::get().to(own_id))
+                    .wrap(from_fn(super::request));
+                let answer = init_service(app).await.call(request.to_request()).await.unwrap();
+                answer.map_into_boxed_body()
+            })
+        });
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        (text, answer)
+    }
+
+    #[test]
+    fn the_access_line_names_the_route_and_the_plugin_and_no_secret() {
+        let request = TestRequest::post()
+            .uri("/plugins/acme/hunter1?token=hunter2")
+            .insert_header((header::AUTHORIZATION, "Bearer hunter3"))
+            .insert_header((header::COOKIE, "hunter4"));
+        let (text, answer) = logged(request);
+        for part in [
+            "http.method=POST",
+            "http.route=\"/plugins/{id}/{tail:.*}\"",
+            "http.status=200",
+            "plugin.id=\"acme\"",
+            "duration_ms=",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("hunter"), "{text}");
+        let id = answer.headers().get(&REQUEST_ID).unwrap().to_str().unwrap();
+        assert!(text.contains(&format!("request.id={id}")), "{text}");
+    }
+
+    #[test]
+    fn an_answers_own_request_id_stays() {
+        let (_, answer) = logged(TestRequest::get().uri("/own"));
+        assert_eq!(answer.headers().get(&REQUEST_ID).unwrap(), "own");
+    }
+
+    #[test]
+    fn a_request_without_a_route_is_logged_without_its_path() {
+        let (text, _) = logged(TestRequest::get().uri("/hunter"));
+        assert!(text.contains("http.route=\"none\"") && text.contains("http.status=404"), "{text}");
+        assert!(!text.contains("hunter"), "{text}");
+    }
+}

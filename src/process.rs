@@ -1,0 +1,95 @@
+//! What the host adds around goplugin's spawn: a plugin's environment and folders, the launcher the actors use, the
+//! sweep of processes that outlived an earlier host.
+//!
+//! Talks to the operating system; decides nothing about restarts.
+
+mod environment;
+mod launcher;
+mod socket_root;
+pub mod sweep;
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+pub use environment::Environment;
+pub use launcher::GoPluginLauncher;
+pub use socket_root::{SocketRoot, SocketRootError};
+use tokio_util::sync::CancellationToken;
+use tonic::service::Routes;
+
+use crate::{
+    domain::{capability::CapabilitySet, id::PluginId, log_line::LogLine},
+    grpc::client::PluginClient,
+};
+
+/// Everything needed to start one generation of a plugin's process.
+#[derive(Clone)]
+pub struct LaunchRequest {
+    /// Whose process it is.
+    pub id: PluginId,
+    /// Counts the starts of this plugin in this host; log lines carry it.
+    pub generation: u64,
+    /// Absolute path of the host platform's executable.
+    pub executable: PathBuf,
+    /// The package's folder: the process's working folder.
+    pub install_path: PathBuf,
+    /// The plugin's own folder; made when it is missing.
+    pub data_dir: PathBuf,
+    /// The services offered to the plugin on broker id 1.
+    pub host_service: Routes,
+    /// Takes the process's output; must not block.
+    pub log: LogSink,
+    /// Cancelled when the start is not wanted any more.
+    pub abort: CancellationToken,
+}
+
+/// Takes a plugin's log lines; must not block.
+pub type LogSink = Arc<dyn Fn(LogLine) + Send + Sync>;
+
+/// Starts plugin processes.
+#[async_trait]
+pub trait Launcher: Send + Sync + 'static {
+    /// Spawns, shakes hands and pings once. On any failure, an abort included, nothing of the process is left.
+    async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure>;
+}
+
+/// A process that answered its first health check.
+pub struct Launched {
+    /// Calls into the plugin.
+    pub client: Arc<dyn PluginClient>,
+    /// The process itself.
+    pub process: Arc<dyn PluginProcess>,
+}
+
+impl fmt::Debug for Launched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launched").field("pid", &self.process.pid()).finish_non_exhaustive()
+    }
+}
+
+/// A running plugin process.
+#[async_trait]
+pub trait PluginProcess: Send + Sync + 'static {
+    /// Operating system process id.
+    fn pid(&self) -> u32;
+    /// One health check. The error text says why it failed.
+    async fn ping(&self, deadline: Duration) -> Result<(), String>;
+    /// Resolves when the process has ended and was reaped; may be awaited any number of times. The text says how it
+    /// ended.
+    async fn exited(&self) -> String;
+    /// Shutdown, TERM, KILL, reaped. Concurrent calls share one stop.
+    async fn stop(&self);
+    /// KILL to the whole group, at once.
+    fn kill(&self);
+}
+
+/// Why a start failed: one text with cause and next step, not yet redacted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct LaunchFailure(pub String);
+
+/// Makes the Host service for one plugin; implemented by `grpc::host`, injected by `app` (architecture.md §2).
+pub trait HostServiceFactory: Send + Sync + 'static {
+    /// A service instance bound to this plugin: the plugin never says who it is.
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes;
+}

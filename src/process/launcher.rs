@@ -1,0 +1,143 @@
+//! [`Launcher`] over goplugin: real processes.
+
+use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use goplugin::host::{self, Forker, LaunchSpec, Plugin, StopLadder};
+use time::OffsetDateTime;
+
+use super::{Environment, LaunchFailure, LaunchRequest, Launched, Launcher, LogSink, PluginProcess, SocketRoot};
+use crate::{
+    config::{Limits, Timing},
+    domain::log_line::{Level, LogLine, Stream},
+    grpc::client::ChannelClient,
+};
+
+/// The magic cookie and protocol version of `kandev.plugin.v1` (wire.md §1.1).
+const COOKIE: (&str, &str) = ("KANDEV_PLUGIN", "kandev-plugin-v1");
+const PROTOCOL_VERSION: u32 = 1;
+
+/// Starts plugins as subprocesses; clones share the thread that forks.
+#[derive(Clone)]
+pub struct GoPluginLauncher {
+    forker: Forker,
+    environment: Environment,
+    sockets: SocketRoot,
+    timing: host::Timing,
+    ladder: StopLadder,
+    message_bytes: u64,
+}
+
+impl GoPluginLauncher {
+    /// A launcher with the host's timing and limits.
+    pub fn new(
+        forker: Forker,
+        environment: Environment,
+        sockets: SocketRoot,
+        timing: &Timing,
+        limits: &Limits,
+    ) -> Self {
+        let ladder = StopLadder { stop_grace: timing.stop_grace, term_grace: timing.term_grace };
+        let timing = host::Timing {
+            start_timeout: timing.start_timeout,
+            dial_timeout: timing.dial_timeout,
+            ping_timeout: timing.ping_timeout,
+            accept_timeout: timing.accept_timeout,
+            pipe_grace: timing.pipe_grace,
+        };
+        Self { forker, environment, sockets, timing, ladder, message_bytes: limits.message_bytes }
+    }
+
+    /// Makes the folders a start needs; off the async threads, since the disk may be slow.
+    async fn spec(&self, request: &LaunchRequest) -> Result<LaunchSpec, LaunchFailure> {
+        let (sockets, data_dir) = (self.sockets.clone(), request.data_dir.clone());
+        let folders = move || {
+            make_data_dir(&data_dir)?;
+            sockets.ensure().map(Path::to_owned).map_err(|error| LaunchFailure(error.to_string()))
+        };
+        let joined = tokio::task::spawn_blocking(folders).await;
+        let socket_root = joined.map_err(|_| LaunchFailure("the host is stopping".to_owned()))??;
+        Ok(LaunchSpec {
+            executable: request.executable.clone(),
+            working_dir: request.install_path.clone(),
+            env: self.environment.for_plugin(&request.data_dir),
+            cookie: (COOKIE.0.to_owned(), COOKIE.1.to_owned()),
+            protocol_version: PROTOCOL_VERSION,
+            socket_root,
+            max_message_bytes: usize::try_from(self.message_bytes).unwrap_or(usize::MAX),
+        })
+    }
+}
+
+#[async_trait]
+impl Launcher for GoPluginLauncher {
+    async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure> {
+        let spec = self.spec(&request).await?;
+        let sink = sink(request.log);
+        let abort = request.abort.cancelled_owned();
+        let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
+        let plugin = launched.map_err(|error| LaunchFailure(error.to_string()))?;
+        let client = ChannelClient::new(plugin.channel(), self.message_bytes);
+        Ok(Launched { client: Arc::new(client), process: Arc::new(Process { plugin, ladder: self.ladder }) })
+    }
+}
+
+struct Process {
+    plugin: Plugin,
+    ladder: StopLadder,
+}
+
+#[async_trait]
+impl PluginProcess for Process {
+    fn pid(&self) -> u32 {
+        self.plugin.pid()
+    }
+
+    async fn ping(&self, deadline: Duration) -> Result<(), String> {
+        self.plugin.ping(deadline).await.map_err(|error| error.to_string())
+    }
+
+    async fn exited(&self) -> String {
+        self.plugin.exited().await.to_string()
+    }
+
+    async fn stop(&self) {
+        self.plugin.stop(self.ladder).await;
+    }
+
+    fn kill(&self) {
+        self.plugin.kill();
+    }
+}
+
+/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode.
+fn make_data_dir(path: &Path) -> Result<(), LaunchFailure> {
+    DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(|error: io::Error| {
+        LaunchFailure(format!(
+            "cannot make the plugin's data folder {}: {error}; check that the host's user may write there",
+            path.display()
+        ))
+    })
+}
+
+fn sink(log: LogSink) -> host::LogSink {
+    Arc::new(move |line: host::LogLine| log(to_log_line(line)))
+}
+
+fn to_log_line(line: host::LogLine) -> LogLine {
+    let level = match line.level {
+        host::Level::Trace => Level::Trace,
+        host::Level::Debug => Level::Debug,
+        host::Level::Info => Level::Info,
+        host::Level::Warn => Level::Warn,
+        host::Level::Error => Level::Error,
+    };
+    let stream = match line.stream {
+        host::Stream::Stdout => Stream::Stdout,
+        host::Stream::Stderr => Stream::Stderr,
+    };
+    LogLine { time: OffsetDateTime::now_utc(), level, stream, message: line.message }
+}
+
+#[cfg(test)]
+mod tests;

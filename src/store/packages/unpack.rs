@@ -1,0 +1,155 @@
+//! From a received archive to a checked folder, and checking a folder again later.
+//!
+//! The order of the checks: the archive itself while it is read, checksums, manifest, this host's executable. Nothing
+//! is trusted or made executable before the checksums hold.
+
+use std::fs::{File, Permissions};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use super::archive::{Contents, extract};
+use super::stage::{Staged, StagingFolder};
+use super::{PackageStore, PackageStoreError};
+use crate::domain::manifest::{self, Manifest, Parsed};
+use crate::domain::package::{Checksums, EntryPath, Limits, PackageError};
+use crate::domain::signature::PackageSignature;
+use crate::store::fs::{self, At as _, FileError};
+
+/// A package that follows every rule, unpacked beside its final place. Dropping it deletes it.
+#[derive(Debug)]
+pub struct Unpacked {
+    /// The validated manifest.
+    pub manifest: Manifest,
+    /// What the operator should know about the manifest.
+    pub warnings: Vec<String>,
+    /// The signature file, not checked.
+    pub signature: PackageSignature,
+    /// The private folder (0700) with the files.
+    pub folder: PathBuf,
+    /// Bytes of all files.
+    pub size: u64,
+    pub(super) staging: StagingFolder,
+}
+
+impl PackageStore {
+    /// Unpacks a received archive in one reading pass and checks everything, on a blocking thread.
+    ///
+    /// `platform` is the host's key, see [`crate::domain::platform::host_platform`].
+    ///
+    /// # Errors
+    /// [`PackageStoreError::Package`] with the first broken rule; the staging folder is then gone. Dropping the future
+    /// does not stop the work, which is bounded by `limits`, but its result is deleted.
+    pub async fn unpack(&self, staged: Staged, limits: Limits, platform: &str) -> Result<Unpacked, PackageStoreError> {
+        let platform = platform.to_owned();
+        let runtime = tokio::runtime::Handle::current();
+        let task = move || {
+            let folder = staged.folder.path().join("pkg");
+            let unpacked = fs::create_private_folder(&folder).map_err(PackageStoreError::from).and_then(|()| {
+                let archive = staged.archive();
+                let file = File::open(&archive).at("open", &archive)?;
+                let contents = runtime.block_on(extract(file, &folder, limits))?;
+                let parsed = judge(&contents, &platform)?;
+                set_executable(&folder, &contents, &parsed.manifest)?;
+                Ok((contents, parsed))
+            });
+            match unpacked {
+                Ok((contents, Parsed { manifest, warnings })) => Ok(Unpacked {
+                    manifest,
+                    warnings,
+                    signature: PackageSignature::of_file(contents.signature.as_deref()),
+                    folder,
+                    size: contents.size,
+                    staging: staged.folder,
+                }),
+                Err(error) => {
+                    staged.folder.remove();
+                    Err(error)
+                }
+            }
+        };
+        tokio::task::spawn_blocking(task).await?
+    }
+
+    /// Checks an installed version again: every file against `checksums.txt`, the manifest, this host's executable.
+    /// Blocks: reads all files.
+    ///
+    /// # Errors
+    /// [`PackageStoreError::Package`] with the first broken rule; a link or a special file counts as an unlisted file.
+    pub fn verify(&self, folder: &Path, limits: &Limits, platform: &str) -> Result<Parsed, PackageStoreError> {
+        let mut contents = Contents::default();
+        read_folder(folder, "", limits, &mut contents)?;
+        judge(&contents, platform)
+    }
+}
+
+/// The checks on a complete package.
+fn judge(contents: &Contents, platform: &str) -> Result<Parsed, PackageStoreError> {
+    let checksums = contents.checksums.as_deref().ok_or(PackageError::MissingChecksums)?;
+    Checksums::parse(checksums)?.verify(&contents.files)?;
+    let bytes = contents.manifest.as_deref().ok_or(PackageError::MissingManifest)?;
+    let parsed = manifest::parse(bytes).map_err(PackageError::from)?;
+    let executables = &parsed.manifest.runtime.executables;
+    let path = executables.get(platform).ok_or_else(|| PackageError::PlatformUnsupported(platform.to_owned()))?;
+    if !contents.files.contains_key(path.as_str()) {
+        return Err(PackageError::ExecutableMissing(crate::domain::clean::quote(path)).into());
+    }
+    Ok(parsed)
+}
+
+/// Gives 0755 to every declared executable that is there, those of other platforms included (manifest.md §5).
+fn set_executable(folder: &Path, contents: &Contents, manifest: &Manifest) -> Result<(), FileError> {
+    let declared = manifest.runtime.executables.values().filter(|path| contents.files.contains_key(path.as_str()));
+    for path in declared {
+        let place = folder.join(path);
+        std::fs::set_permissions(&place, Permissions::from_mode(0o755)).at("make executable", &place)?;
+    }
+    Ok(())
+}
+
+/// Hashes the files below `folder`; `below` is its path in the package, empty or with a final slash.
+fn read_folder(folder: &Path, below: &str, limits: &Limits, contents: &mut Contents) -> Result<(), PackageStoreError> {
+    for name in fs::names_in(folder)? {
+        let place = folder.join(&name);
+        let relative = format!("{below}{name}");
+        let meta = std::fs::symlink_metadata(&place).at("read", &place)?;
+        if meta.is_dir() {
+            // Checked as a name as well, which bounds the depth.
+            EntryPath::of_folder(relative.as_bytes())?;
+            read_folder(&place, &format!("{relative}/"), limits, contents)?;
+        } else if meta.is_file() {
+            read_file(&place, EntryPath::of_file(relative.as_bytes())?, limits, contents)?;
+        } else {
+            return Err(PackageError::Unlisted(relative).into());
+        }
+    }
+    Ok(())
+}
+
+fn read_file(place: &Path, path: EntryPath, limits: &Limits, contents: &mut Contents) -> Result<(), PackageStoreError> {
+    let limit = limits.of_file(path.as_str());
+    if let Some(kept) = contents.kept(&path) {
+        *kept = fs::read_bounded(place, limit)?;
+        let digest = Sha256::digest(&*kept).into();
+        contents.files.insert(path, digest);
+        return Ok(());
+    }
+    let mut file = File::open(place).at("open", place)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let count = file.read(&mut buffer).at("read", place)?;
+        if count == 0 {
+            break;
+        }
+        hash.update(&buffer[..count]);
+        contents.size += count as u64;
+        if contents.size > limits.expanded {
+            return Err(PackageError::ExpandedTooLarge(limits.expanded).into());
+        }
+    }
+    contents.files.insert(path, hash.finalize().into());
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! End to end: the real server binary, real subprocesses, the public API only.
+//!
+//! A case that is written for both guests runs once with the Go fixture (on the real go-plugin library) and once with
+//! the Rust fixture: see [`support::guest`].
+
+mod support;
+
+#[cfg(feature = "failpoints")]
+mod crash_points;
+mod events;
+mod host_calls;
+mod leaks;
+mod lifecycle;
+mod packages;
+mod rest;
+mod webhooks;

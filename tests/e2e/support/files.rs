@@ -1,0 +1,95 @@
+//! A file server on the loopback address, for installs by address. It counts who came.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+
+/// What a path answers.
+#[derive(Debug, Clone)]
+pub enum File {
+    /// 200 with these bytes.
+    Content(Vec<u8>),
+    /// 302 to there.
+    Redirect(String),
+    /// A status without body.
+    Status(u16),
+    /// Bytes without length and end.
+    Endless,
+}
+
+/// The server; it ends when dropped.
+pub struct FileServer {
+    address: SocketAddr,
+    hits: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl FileServer {
+    /// Serves these paths; others are 404.
+    pub async fn start(files: &[(&str, File)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let hits = Arc::new(Mutex::new(Vec::new()));
+        let files: BTreeMap<String, File> =
+            files.iter().map(|(path, file)| ((*path).to_owned(), file.clone())).collect();
+        let (files, seen) = (Arc::new(files), Arc::clone(&hits));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&files), Arc::clone(&seen)));
+            }
+        });
+        Self { address, hits, task }
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Address of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// The paths that were asked for since the last look.
+    pub fn take_hits(&self) -> Vec<String> {
+        std::mem::take(&mut self.hits.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for FileServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(mut stream: TcpStream, files: Arc<BTreeMap<String, File>>, hits: Arc<Mutex<Vec<String>>>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        if !stream.read_buf(&mut head).await.is_ok_and(|count| count > 0) {
+            return;
+        }
+    }
+    let path = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned();
+    hits.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+    let (lines, body) = match files.get(&path) {
+        Some(File::Content(bytes)) => (format!("200 OK\r\nContent-Length: {}", bytes.len()), bytes.as_slice()),
+        Some(File::Redirect(to)) => (format!("302 Found\r\nContent-Length: 0\r\nLocation: {to}"), &b""[..]),
+        Some(File::Status(status)) => (format!("{status} Odd\r\nContent-Length: 0"), &b""[..]),
+        Some(File::Endless) => ("200 OK".to_owned(), &b""[..]),
+        None => ("404 Not Found\r\nContent-Length: 0".to_owned(), &b""[..]),
+    };
+    let head = format!("HTTP/1.1 {lines}\r\nConnection: close\r\n\r\n");
+    let mut open = stream.write_all(&[head.as_bytes(), body].concat()).await.is_ok();
+    while open && matches!(files.get(&path), Some(File::Endless)) {
+        open = stream.write_all(&[0; 4096]).await.is_ok();
+    }
+}

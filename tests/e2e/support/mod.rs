@@ -1,0 +1,18 @@
+//! What the cases share: a host process, a client for its API, packages, and waiting on a condition.
+
+#![allow(dead_code, reason = "a tool box: which tools are used is up to the cases")]
+
+pub mod files;
+pub mod guest;
+pub mod host;
+pub mod package;
+pub mod process;
+pub mod raw;
+pub mod wait;
+
+pub use files::FileServer;
+pub use guest::Guest;
+pub use host::{Host, Settings};
+pub use package::Package;
+pub use process::{Signal, alive, kill};
+pub use wait::{eventually, eventually_some};
