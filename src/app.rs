@@ -203,7 +203,8 @@ impl Host {
         let Self { config, run_folder, db, registry, server } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
-            let (stopped, plugins) = tokio::join!(server.stop(limit), registry.stop());
+            // A quarter is kept for what comes after the requests.
+            let (stopped, plugins) = tokio::join!(server.stop(limit / 4 * 3), registry.stop());
             if stopped.unfinished > 0 {
                 tracing::warn!(commands = stopped.unfinished, "commands were cut off by the host's stop");
             }
@@ -241,8 +242,10 @@ async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<
     let swept = packages.sweep()?;
     for id in &swept.removed {
         state.delete_all(id).await?;
-        packages.finish_removal(id)?;
-        tracing::info!(plugin.id = %id, "an unfinished uninstall was finished");
+        match packages.finish_removal(id) {
+            Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),
+            Err(error) => tracing::error!(plugin.id = %id, %error, "files of an uninstalled plugin cannot be removed"),
+        }
     }
     if swept.leftovers > 0 {
         tracing::info!(count = swept.leftovers, "unfinished files of an earlier host were removed");

@@ -121,6 +121,9 @@ pub struct Timing {
     /// Silence of a client that is sending a request body; later: 408. Default 30 s.
     #[serde(with = "duration::one")]
     pub body_idle_timeout: Duration,
+    /// A whole request body, however steadily it comes; later: 408. Default 10 min.
+    #[serde(with = "duration::one")]
+    pub body_timeout: Duration,
     /// A client's request line and headers; later: 408. Default 10 s.
     #[serde(with = "duration::one")]
     pub header_timeout: Duration,
@@ -163,6 +166,7 @@ impl Default for Timing {
             download_timeout: secs(60),
             connect_timeout: secs(10),
             body_idle_timeout: secs(30),
+            body_timeout: secs(600),
             header_timeout: secs(10),
             keep_alive: secs(75),
             linger: secs(5),

@@ -12,6 +12,7 @@ use kandev_host::{
     config::{self, Config, ConfigError, Overrides, Row},
 };
 use secrecy::SecretString;
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 
 const SERVE_EXAMPLES: &str = "\
@@ -98,9 +99,10 @@ fn main() -> ExitCode {
 }
 
 fn serve(config: Config) -> ExitCode {
-    if let Err(error) = start_log(&config.log) {
-        return fail(BAD_SETTINGS, &error);
-    }
+    let _written_at_the_end = match start_log(&config.log) {
+        Ok(guard) => guard,
+        Err(error) => return fail(BAD_SETTINGS, &error),
+    };
     log_panics();
     // Already installed only when two hosts share a process, which then share the provider too.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
@@ -157,8 +159,9 @@ fn cell(value: &serde_json::Value) -> String {
 /// any stranger could fill the log.
 const QUIET: &str = "actix_http::h1::dispatcher=off";
 
-/// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
-fn start_log(filter: &str) -> Result<(), ConfigError> {
+/// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line. A thread of its own writes
+/// them: when nobody reads them, lines are dropped and the host goes on. The guard writes what is left when it is dropped.
+fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
     let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
         key: key.to_owned(),
         origin: config::Source::Environment(variable),
@@ -166,7 +169,8 @@ fn start_log(filter: &str) -> Result<(), ConfigError> {
     };
     let filter =
         EnvFilter::try_new(format!("{QUIET},{filter}")).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
         Ok("json") => log.json().flatten_event(true).init(),
         Ok("" | "text") | Err(std::env::VarError::NotPresent) => log.with_ansi(io::stderr().is_terminal()).init(),
@@ -174,7 +178,7 @@ fn start_log(filter: &str) -> Result<(), ConfigError> {
             return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
         }
     }
-    Ok(())
+    Ok(guard)
 }
 
 /// A panic becomes a line of the log, so that a JSON log stays one.

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Context, Handler, Message, MessageResult, Recipient};
 use prost::Message as _;
-use prost_types::{Struct, value::Kind};
+use prost_types::{Struct, Value, value::Kind};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use uuid::Uuid;
 
@@ -73,6 +73,9 @@ pub enum PublishError {
         /// The bound.
         limit: u64,
     },
+    /// The payload's objects and lists are nested deeper than every plugin's library can read.
+    #[error("the event payload is nested deeper than {MAX_DEPTH} levels")]
+    TooDeep,
     /// The bus does not answer.
     #[error("the event bus is not available: {0}")]
     Unavailable(#[from] AskError),
@@ -119,6 +122,9 @@ impl EventBusHandle {
     }
 
     fn check_size(&self, payload: Option<&Struct>) -> Result<(), PublishError> {
+        if payload.is_some_and(|payload| payload.fields.values().any(|value| deeper_than(value, MAX_DEPTH - 1))) {
+            return Err(PublishError::TooDeep);
+        }
         let size = payload.map_or(0, |payload| payload.encoded_len() as u64);
         if size > self.max_bytes {
             return Err(PublishError::TooLarge { size, limit: self.max_bytes });
@@ -232,6 +238,19 @@ impl Handler<Unsubscribe> for EventBus {
 
     fn handle(&mut self, Unsubscribe(id): Unsubscribe, _: &mut Context<Self>) {
         self.subscriptions.remove(&id);
+    }
+}
+
+/// Protobuf libraries bound the nesting of a message, prost at 100: a JSON level costs three of them.
+const MAX_DEPTH: usize = 32;
+
+/// Whether objects and lists are nested in `value` more than `levels` deep, itself included.
+fn deeper_than(value: &Value, levels: usize) -> bool {
+    let deeper = |value: &Value| deeper_than(value, levels - 1);
+    match &value.kind {
+        Some(Kind::StructValue(inner)) => levels == 0 || inner.fields.values().any(deeper),
+        Some(Kind::ListValue(inner)) => levels == 0 || inner.values.iter().any(deeper),
+        _ => false,
     }
 }
 

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{Adopt, Claim, Forget, Installed, Operate, RegistryError, Restore, Shared},
+    registry::{Adopt, Claim, Forget, Installed, Operate, RegistryError, Restore, Shared, should_run},
     spawn::{ask, post},
 };
 use crate::{
@@ -45,18 +45,25 @@ impl Installer {
         let mut warnings = unpacked.warnings.clone();
         warnings.push(unpacked.signature.warning());
         self.place(&id, unpacked, claim.present.as_ref()).await?;
-        // From here on an operator may overrule the start.
-        drop(claim.guard);
-        let started = self.operate(&id, Want::Started, false).await;
-        let installed = match started {
+        // From here on an operator may overrule the start; the package is installed whatever becomes of it.
+        let start =
+            Operate { id: id.as_str().to_owned(), want: Want::Started, claimed: false, release: Some(claim.guard) };
+        let started = ask(&self.shared.addr, start, self.shared.command_timeout()).await.map_err(RegistryError::from);
+        let installed = match started.flatten() {
             Ok(plugin) => Installed { plugin, warning: None, warnings },
-            Err(RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. }) => {
-                let plugin = self.view(&id).await?;
-                Installed { plugin, warning: Some(reason), warnings }
+            Err(error) => {
+                let warning = match error {
+                    RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. } => reason,
+                    other => other.to_string(),
+                };
+                let plugin = self.view(&id).await.map_err(|_| RegistryError::Overtaken {
+                    id: id.clone(),
+                    reason: format!("the plugin was uninstalled while it was being started: {warning}"),
+                })?;
+                Installed { plugin, warning: Some(warning), warnings }
             }
-            Err(error) => return Err(error),
         };
-        self.prune(&installed.plugin, claim.present.as_ref()).await;
+        self.prune(&installed.plugin).await;
         Ok(installed)
     }
 
@@ -73,7 +80,10 @@ impl Installer {
             if present.record.manifest.version == manifest.version {
                 return Err(RegistryError::AlreadyInstalled(present.record.state.install_path.clone().into()));
             }
-            self.operate(id, Want::Held, true).await?;
+            if let Err(error) = self.operate(id, Want::Held, true).await {
+                self.put_back(present).await;
+                return Err(error);
+            }
             failpoint::hit("upgrade.held");
         }
         let version = manifest.version.clone();
@@ -151,13 +161,7 @@ impl Installer {
         {
             tracing::warn!(plugin.id = %id, %error, "the record before the failed upgrade was not written again");
         }
-        let state = &present.record.state;
-        let ran = match state.status {
-            Status::Registered | Status::Active => true,
-            Status::Error => state.restarting,
-            Status::Disabled => false,
-        };
-        if !ran {
+        if !should_run(&present.record) {
             return;
         }
         if let Err(error) = self.operate(&id, Want::Started, true).await {
@@ -166,22 +170,23 @@ impl Installer {
     }
 
     /// Keeps the present version and the one before it (contract/manifest.md §11). Only when the new one runs.
-    async fn prune(&self, plugin: &PluginView, before: Option<&PluginView>) {
-        if plugin.record.state.status != Status::Active {
-            return;
-        }
-        let Some(before) = before else { return };
+    async fn prune(&self, installed: &PluginView) {
+        let id = installed.record.id().clone();
         // An install that is under way keeps its folder: it prunes when it is done.
-        let Ok(Ok(_claim)) = self.ask_registry(Claim(plugin.record.id().clone())).await else { return };
+        let Ok(Ok(claim)) = self.ask_registry(Claim(id.clone())).await else { return };
+        let Some(present) = claim.present.filter(|present| present.record.state.status == Status::Active) else {
+            return;
+        };
+        let Some(before) = present.record.state.previous_version else { return };
         failpoint::hit("upgrade.pruning");
-        let keep = [plugin.record.manifest.version.clone(), before.record.manifest.version.clone()];
-        let (packages, id) = (self.shared.packages.clone(), plugin.record.id().clone());
+        let keep = [present.record.manifest.version, before];
+        let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let pruned = blocking(move || {
-            let mut old = packages.versions(&id)?.into_iter().filter(|version| !keep.contains(version));
-            Ok(old.try_for_each(|version| packages.remove_version(&id, &version))?)
+            let old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
+            Ok(old.map(|version| packages.remove_version(&owner, &version)).collect::<Result<(), _>>()?)
         });
         if let Err(error) = pruned.await {
-            tracing::warn!(plugin.id = %plugin.record.id(), %error, "old versions could not be removed");
+            tracing::warn!(plugin.id = %id, %error, "old versions could not be removed");
         }
     }
 
@@ -193,14 +198,14 @@ impl Installer {
         let Some(present) = claim.present else {
             return Err(RegistryError::NotFound(id.as_str().to_owned()));
         };
-        let stopped = self.operate(&id, Want::Removed, true).await;
+        match self.operate(&id, Want::Removed, true).await {
+            // A record that could not be written is about to go anyway.
+            Ok(_) | Err(RegistryError::Storage(_)) => {}
+            Err(error) => return Err(error),
+        }
         failpoint::hit("uninstall.stopped");
         post(&self.shared.addr, Forget(id.clone()));
-        let removed = match stopped {
-            Ok(_) => self.remove(&id).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = removed {
+        if let Err(error) = self.remove(&id).await {
             let mut record = present.record;
             record.state.status = Status::Error;
             record.state.restarting = false;
@@ -237,7 +242,7 @@ impl Installer {
     }
 
     async fn operate(&self, id: &PluginId, want: Want, claimed: bool) -> Result<PluginView, RegistryError> {
-        let operate = Operate { id: id.as_str().to_owned(), want, claimed };
+        let operate = Operate { id: id.as_str().to_owned(), want, claimed, release: None };
         ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
     }
 

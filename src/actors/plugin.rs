@@ -228,6 +228,8 @@ pub struct PluginActor {
     manifest: Arc<Manifest>,
     lifecycle: Lifecycle,
     live: LiveState,
+    /// The revision that the registry knows.
+    reported: Option<u64>,
     running: Option<Running>,
     abort: Option<CancellationToken>,
     queue: DeliveryQueue<Arc<super::events::Event>>,
@@ -282,6 +284,7 @@ impl PluginActor {
                 last_error: record.state.last_error.clone(),
                 last_error_at: record.state.last_error_at,
             },
+            reported: None,
             running: None,
             abort: None,
             queue: DeliveryQueue::new(crate::domain::delivery::Policy {
@@ -316,10 +319,11 @@ impl PluginActor {
             self.live.restarting = restarting;
             self.live.revision += 1;
         }
-        post_to(
-            &self.registry,
-            Changed { id: self.id.clone(), incarnation: self.incarnation, live: self.live.clone() },
-        );
+        if self.reported != Some(self.live.revision) {
+            self.reported = Some(self.live.revision);
+            let changed = Changed { id: self.id.clone(), incarnation: self.incarnation, live: self.live.clone() };
+            post_to(&self.registry, changed);
+        }
     }
 
     fn settle(&mut self, settlement: &Settlement) {
@@ -330,8 +334,6 @@ impl PluginActor {
                 None => waiting.push(waiter),
                 Some(Ok(())) => drop(waiter.done.send(Ok(live.clone()))),
                 Some(Err(reason)) => {
-                    // It may quote the plugin, and callers see it.
-                    let reason = self.diagnostic(&reason);
                     let start_failed = matches!(settlement, Settlement::NotStarted(_));
                     // It is shown to whoever gave the command, and may hold the plugin's last output.
                     let reason = self.diagnostic(&reason);

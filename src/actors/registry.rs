@@ -156,7 +156,8 @@ pub(super) struct Shared {
 impl Shared {
     /// An answer that waits for a plugin to start or stop.
     pub fn command_timeout(&self) -> Duration {
-        self.config.timing.command_timeout()
+        // One level above the registry's own wait for the plugin's actor.
+        self.config.timing.command_timeout() + self.config.timing.ask_timeout
     }
 
     /// An answer that only looks something up, or writes a record.
@@ -231,13 +232,13 @@ impl RegistryHandle {
     }
 
     async fn operate(&self, id: &str, want: Want) -> Result<PluginView, RegistryError> {
-        let operate = Operate { id: id.to_owned(), want, claimed: false };
+        let operate = Operate { id: id.to_owned(), want, claimed: false, release: None };
         ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
     }
 }
 
 /// Whether a record found at start asks for a process.
-fn should_run(record: &PluginRecord) -> bool {
+pub(super) fn should_run(record: &PluginRecord) -> bool {
     match record.state.status {
         Status::Registered | Status::Active => true,
         Status::Error => record.state.restarting,

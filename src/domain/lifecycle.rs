@@ -222,7 +222,7 @@ impl Lifecycle {
                     effects.push(Effect::CountRestart);
                 }
                 self.status = Status::Active;
-                self.state = State::Up { failed_pings: 0 };
+                self.state = State::Up { failed_pings: 0, steady: true };
                 self.promised = false;
                 effects.extend([Effect::Watch(generation), Effect::Healthy, Effect::Settle(Settlement::Started)]);
                 effects
@@ -258,15 +258,16 @@ impl Lifecycle {
 
     fn ping_ok(&mut self) -> Vec<Effect> {
         match &mut self.state {
-            State::Up { failed_pings } => *failed_pings = 0,
+            State::Up { failed_pings, .. } => *failed_pings = 0,
             State::Down | State::Starting { .. } | State::Stopping { .. } | State::Waiting | State::Gone => {}
         }
         Vec::new()
     }
 
     fn ping_failed(&mut self, why: String) -> Vec<Effect> {
-        let State::Up { failed_pings } = &mut self.state else { return Vec::new() };
+        let State::Up { failed_pings, steady } = &mut self.state else { return Vec::new() };
         *failed_pings += 1;
+        *steady = false;
         if *failed_pings < self.policy.ping_failures {
             return Vec::new();
         }
@@ -286,11 +287,15 @@ impl Lifecycle {
         }
     }
 
+    /// The row ends only after a stability time without a failed ping; after one, a new stability time begins.
     fn stable(&mut self) -> Vec<Effect> {
-        if matches!(self.state, State::Up { .. }) {
+        let State::Up { failed_pings, steady } = &mut self.state else { return Vec::new() };
+        if *steady {
             self.row = 0;
+            return Vec::new();
         }
-        Vec::new()
+        *steady = *failed_pings == 0;
+        vec![Effect::Watch(self.generation)]
     }
 
     /// The process is down and the restart row goes on, or is used up.
@@ -349,7 +354,14 @@ impl Lifecycle {
                 effects.extend(self.start(Cause::Operator));
                 effects
             }
-            Next::Restart { diagnostic } => self.next_attempt(diagnostic),
+            Next::Restart { diagnostic } => {
+                let mut effects = self.next_attempt(diagnostic);
+                if self.state == State::Waiting {
+                    // The failure was told when the process was killed.
+                    effects[0] = Effect::Paused;
+                }
+                effects
+            }
             Next::Removed => {
                 self.state = State::Gone;
                 vec![Effect::Forget, Effect::Settle(Settlement::Removed)]

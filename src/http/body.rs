@@ -15,6 +15,7 @@ use tokio::{
 };
 
 use super::ApiError;
+use crate::config::Timing;
 use crate::domain::clean;
 
 /// Why a body cannot be had.
@@ -32,6 +33,9 @@ pub enum BodyError {
     /// The client sent nothing for this long.
     #[error("no byte for {} ms", .0.as_millis())]
     Silent(Duration),
+    /// It was not complete after this long.
+    #[error("not complete after {} ms", .0.as_millis())]
+    TooSlow(Duration),
 }
 
 /// Bounds of one body.
@@ -41,6 +45,15 @@ pub struct Bounds {
     pub limit: u64,
     /// Longest silence between two pieces.
     pub idle: Duration,
+    /// Longest time for the whole body.
+    pub total: Duration,
+}
+
+impl Bounds {
+    /// A body of at most `limit` bytes, with the host's waits.
+    pub fn new(limit: u64, timing: &Timing) -> Self {
+        Self { limit, idle: timing.body_idle_timeout, total: timing.body_timeout }
+    }
 }
 
 /// The next piece of a body; `None` at its end.
@@ -102,13 +115,14 @@ pub async fn json<T: DeserializeOwned>(request: &HttpRequest, payload: Payload, 
         .map_err(|error| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&error.to_string(), 300))))
 }
 
-async fn read(
-    room: Option<&Room>,
-    request: &HttpRequest,
-    mut payload: Payload,
-    bounds: Bounds,
-) -> Result<Held, ApiError> {
+async fn read(room: Option<&Room>, request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
     check_declared_length(request, bounds.limit)?;
+    timeout(bounds.total, read_pieces(room, payload, bounds))
+        .await
+        .unwrap_or_else(|_| Err(BodyError::TooSlow(bounds.total).into()))
+}
+
+async fn read_pieces(room: Option<&Room>, mut payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
     let mut bytes = BytesMut::new();
     let mut permit: Option<OwnedSemaphorePermit> = None;
     while let Some(piece) = next_piece(&mut payload, bounds.idle).await? {
@@ -153,7 +167,7 @@ mod tests {
     async fn read_pieces(room: &Room, pieces: Vec<Vec<u8>>, limit: u64) -> Result<Held, ApiError> {
         let pieces = stream::iter(pieces.into_iter().map(|piece| Ok(piece.into())));
         let (request, payload) = payload(pieces).await;
-        read_into(room, &request, payload, Bounds { limit, idle: IDLE }).await
+        read_into(room, &request, payload, Bounds { limit, idle: IDLE, total: IDLE }).await
     }
 
     #[actix_web::test]
@@ -176,10 +190,12 @@ mod tests {
     async fn a_body_that_breaks_off_is_broken_and_a_silent_one_times_out() {
         let broken = stream::iter([Ok(Bytes::from_static(b"x")), Err(PayloadError::Incomplete(None))]);
         let (request, body) = payload(broken).await;
-        let error = read_into(&Room::new(1024), &request, body, Bounds { limit: 10, idle: IDLE }).await.unwrap_err();
+        let error = read_into(&Room::new(1024), &request, body, Bounds { limit: 10, idle: IDLE, total: IDLE })
+            .await
+            .unwrap_err();
         assert!(matches!(error, ApiError::Body(BodyError::Broken)));
         let (request, body) = payload(stream::pending()).await;
-        let bounds = Bounds { limit: 10, idle: Duration::from_millis(10) };
+        let bounds = Bounds { limit: 10, idle: Duration::from_millis(10), total: IDLE };
         let error = read_into(&Room::new(1024), &request, body, bounds).await.unwrap_err();
         assert_eq!(error.status_code(), 408);
     }
@@ -197,7 +213,7 @@ mod tests {
     #[actix_web::test]
     async fn a_json_mistake_is_told_with_its_place_and_without_control_characters() {
         let (request, body) = payload(stream::iter([Ok(Bytes::from_static(b"{\"a\x00\":1}"))])).await;
-        let error = json::<Value>(&request, body, Bounds { limit: 100, idle: IDLE }).await.unwrap_err();
+        let error = json::<Value>(&request, body, Bounds { limit: 100, idle: IDLE, total: IDLE }).await.unwrap_err();
         assert_eq!(error.status_code(), 400);
         let text = error.to_string();
         assert!(text.starts_with("invalid payload: ") && text.ends_with("line 1 column 4"), "{text}");

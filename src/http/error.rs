@@ -197,6 +197,11 @@ fn describe_body(error: &BodyError) -> Described {
         ),
         BodyError::Broken => plain(StatusCode::BAD_REQUEST, "body_unreadable", "failed to read request body"),
         BodyError::Silent(idle) => silent(*idle),
+        BodyError::TooSlow(_) => plain(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_timeout",
+            format!("the request body was {error} (timing.body_timeout)"),
+        ),
     }
 }
 
@@ -265,6 +270,7 @@ fn describe_publish(error: &PublishError) -> Described {
         PublishError::InvalidName(_) => plain(StatusCode::BAD_REQUEST, "invalid_event_name", error),
         PublishError::ForeignPrefix { .. } => plain(StatusCode::BAD_REQUEST, "foreign_event_name", error),
         PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
+        PublishError::TooDeep => plain(StatusCode::BAD_REQUEST, "event_too_deep", error),
         PublishError::Unavailable(ask) => describe_ask(ask),
     }
 }

@@ -39,7 +39,7 @@ pub async fn publish(
 ) -> Result<HttpResponse, ApiError> {
     // The payload is measured by the bus as it goes over the wire; this bound is for its JSON with the envelope.
     let limit = services.limits.event_bytes.saturating_add(services.limits.request_bytes);
-    let bounds = Bounds { limit, idle: services.timing.body_idle_timeout };
+    let bounds = Bounds::new(limit, &services.timing);
     let event = checked(body::json(&request, payload, bounds).await?)?;
     let events = services.events.clone();
     let event_id = services.tasks.finish(async move { events.publish(event).await }).await?;

@@ -105,7 +105,7 @@ fn is_multipart(request: &HttpRequest) -> bool {
 }
 
 async fn address(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<String, ApiError> {
-    let bounds = Bounds { limit: services.limits.request_bytes, idle: services.timing.body_idle_timeout };
+    let bounds = Bounds::new(services.limits.request_bytes, &services.timing);
     match body::json::<Address>(request, payload, bounds).await {
         Ok(Address { url }) if !url.trim().is_empty() => Ok(url.trim().to_owned()),
         Ok(_) | Err(ApiError::Invalid(_)) => Err(ApiError::Invalid(NO_ADDRESS.to_owned())),
@@ -123,7 +123,10 @@ async fn upload(services: &Services, request: &HttpRequest, payload: web::Payloa
     let spare = services.limits.request_bytes;
     body::check_declared_length(request, services.package_limits.compressed.saturating_add(spare))
         .map_err(|_| PackageError::CompressedTooLarge(services.package_limits.compressed))?;
-    desk.take(Multipart::new(request.headers(), payload), spare).await
+    let total = services.timing.body_timeout;
+    timeout(total, desk.take(Multipart::new(request.headers(), payload), spare))
+        .await
+        .unwrap_or_else(|_| Err(BodyError::TooSlow(total).into()))
 }
 
 /// Where packages are handed in.

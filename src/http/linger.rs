@@ -17,10 +17,14 @@ use actix_web::{
     body::{BodySize, BoxBody, MessageBody},
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::PayloadError,
+    http::{
+        ConnectionType,
+        header::{self, HeaderMap},
+    },
     middleware::Next,
     web::Bytes,
 };
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt, stream};
 
 /// The middleware.
 pub async fn hold_unread_body(
@@ -31,10 +35,31 @@ pub async fn hold_unread_body(
     if matches!(payload, Payload::None) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
+    let upgrade = request.headers().contains_key(header::UPGRADE);
+    let payload = if upgrade { declared_part(request.headers(), payload) } else { payload };
     let shared = Shared(Rc::new(RefCell::new(payload)));
     request.set_payload(Payload::Stream { payload: Box::pin(shared.clone()) });
-    let answer = next.call(request).await?;
+    let mut answer = next.call(request).await?;
+    if upgrade {
+        // What follows the request is not read as another one.
+        answer.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
     Ok(answer.map_body(|_, body| Holding { body: body.boxed(), _unread: shared }.boxed()))
+}
+
+/// The host offers no upgrade, so a request that asks for one is answered as if it did not. actix would take everything
+/// that follows such a request for its body: only as much is as it declares.
+fn declared_part(headers: &HeaderMap, payload: Payload) -> Payload {
+    let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let rest = stream::unfold((payload, declared.unwrap_or(0)), |(mut payload, left)| async move {
+        if left == 0 {
+            return None;
+        }
+        let piece = payload.next().await?.map(|mut piece| piece.split_to(left.min(piece.len())));
+        let left = piece.as_ref().map_or(0, |piece| left - piece.len());
+        Some((piece, (payload, left)))
+    });
+    Payload::Stream { payload: Box::pin(rest) }
 }
 
 /// One body with two owners: the handler reads it, the answer holds it.

@@ -53,7 +53,7 @@ pub async fn relay(
     };
     let headers: Vec<_> = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let headers = relay::request_headers(&headers)?;
-    let bounds = Bounds { limit: webhook.body_limit(), idle: services.timing.body_idle_timeout };
+    let bounds = Bounds::new(webhook.body_limit(), &services.timing);
     let body = body::read_into(&services.webhook_room, &request, payload, bounds).await?;
     let call = WebhookRequest {
         webhook_key: webhook.key.clone(),

@@ -72,7 +72,10 @@ impl GoPluginLauncher {
 #[async_trait]
 impl Launcher for GoPluginLauncher {
     async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure> {
-        let spec = self.spec(&request).await?;
+        let spec = tokio::select! {
+            spec = self.spec(&request) => spec?,
+            () = request.abort.cancelled() => return Err(LaunchFailure("the start was aborted".to_owned())),
+        };
         let sink = sink(request.log);
         let abort = request.abort.cancelled_owned();
         let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -88,10 +88,14 @@ pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// Deletes a file or a whole folder; nothing there is success. A link is deleted, not followed.
+/// Deletes a file or a whole folder; nothing there is success. A link is deleted, not followed. A plugin may have taken
+/// the permissions off folders of its own: they are given back.
 pub fn remove_any(path: &Path) -> Result<(), FileError> {
     let removed = match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path).or_else(|_| {
+            open_up(path);
+            fs::remove_dir_all(path)
+        }),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
@@ -99,6 +103,22 @@ pub fn remove_any(path: &Path) -> Result<(), FileError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other.at("delete", path),
     }
+}
+
+/// Gives the owner all permissions on a folder and the folders in it; what fails shows when they are deleted.
+fn open_up(folder: &Path) {
+    let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            open_up(&entry.path());
+        }
+    }
+}
+
+/// Has everything that was written below `folder` brought to disk, with its whole file system.
+pub fn sync_all_below(folder: &Path) -> Result<(), FileError> {
+    let file = File::open(folder).at("open", folder)?;
+    rustix::fs::syncfs(&file).map_err(io::Error::from).at("sync", folder)
 }
 
 /// Whether something has this name; a link is not followed.
@@ -128,7 +148,6 @@ pub fn names_in(folder: &Path) -> Result<Vec<String>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn an_atomic_write_replaces_the_content_and_leaves_no_temporary_file() {

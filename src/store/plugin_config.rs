@@ -70,7 +70,8 @@ impl PluginConfigs {
 
 fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
     let config: Option<Map<String, Value>> =
-        serde_saphyr::from_str(text).map_err(|error| ConfigError::Malformed(error.to_string()))?;
+        serde_saphyr::from_str_with_options(text, serde_saphyr::options! { with_snippet: false })
+            .map_err(|error| ConfigError::Malformed(error.to_string()))?;
     Ok(config.unwrap_or_default())
 }
 

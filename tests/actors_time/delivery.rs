@@ -22,7 +22,11 @@ fn a_refused_event_is_repeated_after_5_15_and_45_seconds_under_one_id_and_then_d
         ];
         assert_eq!(world.fakes.calls_with("acme", "deliver"), expected);
         let notes = world.notes("acme").await;
-        let [note] = &notes[..] else { panic!("{notes:?}") };
+        let [repeated @ .., note] = &notes[..] else { panic!("{notes:?}") };
+        let waits = [5, 15, 45].map(|wait| {
+            format!("an event was not accepted, tried again after {wait} s: the plugin answered Internal: scripted")
+        });
+        assert_eq!(repeated, waits);
         let end = " (task.1) failed and was dropped: the plugin answered Internal: scripted";
         assert!(note.starts_with("event ") && note.ends_with(end), "{note}");
     });

@@ -142,13 +142,13 @@ impl Dice {
     }
 }
 
-/// Three of four moments are named ones, each at most once; the others are random delays.
+/// Every named moment once, in a drawn order; the others are random delays.
 fn draw(seed: u64, with_go: bool) -> Vec<Moment> {
     let mut dice = Dice(seed);
     let mut named: Vec<_> = NAMED.iter().collect();
     let mut drawn = Vec::new();
     for number in 0..MOMENTS {
-        let (scenario, when, left) = if number % 4 < 3 && !named.is_empty() {
+        let (scenario, when, left) = if number % 8 < 7 && !named.is_empty() {
             let (scenario, name, hit, left) = *named.swap_remove(dice.below(named.len()));
             (scenario, When::Failpoint(format!("{name}:{hit}")), left)
         } else {
@@ -159,6 +159,7 @@ fn draw(seed: u64, with_go: bool) -> Vec<Moment> {
         let guest = if with_go && dice.below(5) == 0 { Guest::Go } else { Guest::Rust };
         drawn.push(Moment { number, scenario, when, left, guest });
     }
+    assert!(named.is_empty(), "{} named moments were not drawn: raise MOMENTS", named.len());
     drawn
 }
 

@@ -205,3 +205,14 @@ on_both!(an_operator_cannot_publish_for_a_plugin_or_without_a_lawful_subject, |g
     let answer = host.post("/api/v1/events", json!({"subject": "test.x", "payload": [1]})).await;
     assert_eq!(answer.status, 400);
 });
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payload_nested_deeper_than_plugins_can_read_is_refused_and_the_deepest_lawful_one_arrives() {
+    let host = Host::start().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"d": inner}));
+    let answer = host.post("/api/v1/events", json!({"subject": "test.deep", "payload": nested(33)})).await;
+    assert_eq!((answer.status, &answer.body["code"]), (400, &json!("event_too_deep")), "{}", answer.body);
+    host.publish("test.deep", nested(32)).await;
+    assert_eq!(host.events("demo", 1).await[0]["payload"], nested(32));
+}

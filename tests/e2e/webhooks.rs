@@ -398,3 +398,19 @@ async fn a_webhook_without_access_is_public_and_the_install_says_so() {
     assert!(warnings.contains(&"webhook \"echo\" declares no access and is public: anyone can call it"), "{body}");
     assert!(!warnings.iter().any(|text| text.contains("\"big\"")), "{body}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_asks_for_an_upgrade_is_answered_as_if_it_did_not() {
+    let host = with_demo(Guest::Rust).await;
+    for headers in [&["Connection: Upgrade", "Upgrade: websocket"][..], &["Upgrade: websocket"]] {
+        let got = echoed(&host, "GET", "echo", headers, b"").await;
+        assert_eq!((&got["method"], &got["body_len"]), (&json!("GET"), &json!(0)), "{headers:?}");
+        assert_eq!(got["headers"].get("Upgrade"), None);
+        let got = echoed(&host, "POST", "echo", headers, b"hi").await;
+        assert_eq!(
+            (&got["method"], &got["body_base64"]),
+            (&json!("POST"), &json!(STANDARD.encode("hi"))),
+            "{headers:?}"
+        );
+    }
+}

@@ -55,9 +55,18 @@ pub async fn launch_unless(
     log: LogSink,
 ) -> Result<Plugin, LaunchError> {
     let (protocol_version, max_message_bytes) = (spec.protocol_version, spec.max_message_bytes);
-    let Prepared { command, folder, identity, spec } = prepare(spec).await?;
+    let mut abort = std::pin::pin!(abort);
+    let aborted = || LaunchError::Failed { cause: StartFailure::Aborted, last_stderr: Vec::new() };
+    let Prepared { command, folder, identity, spec } = tokio::select! {
+        prepared = prepare(spec) => prepared?,
+        () = &mut abort => return Err(aborted()),
+    };
     let place = folder.place().clone();
-    let spawned = timeout(timing.start_timeout, forker.spawn(command)).await;
+    // Given up here, a child that was forked meanwhile is killed on its way.
+    let spawned = tokio::select! {
+        spawned = timeout(timing.start_timeout, forker.spawn(command)) => spawned,
+        () = &mut abort => return Err(aborted()),
+    };
     let child = spawned
         .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
         .map_err(|source| spawn_error(&spec.executable, source))?;
@@ -66,7 +75,7 @@ pub async fn launch_unless(
     let meeting = Meeting { running: &running, place, identity, timing, protocol_version, max_message_bytes };
     let met = tokio::select! {
         met = meeting.run(line, host_service) => met,
-        () = abort => Err(StartFailure::Aborted),
+        () = &mut abort => Err(StartFailure::Aborted),
     };
     match met {
         Ok(channel) => Ok(Plugin::new(running, channel)),

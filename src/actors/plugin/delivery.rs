@@ -11,6 +11,7 @@ use crate::{
     domain::{
         delivery::{AfterFailure, Counters},
         drop_report::{Drops, Verdict},
+        lifecycle::State,
         log_line::Level,
         record::Status,
     },
@@ -29,7 +30,8 @@ pub enum Outcome {
 
 impl PluginActor {
     pub(super) fn enqueue(&mut self, event: Arc<Event>, addr: &WeakAddr<Self>) {
-        if self.lifecycle.status() == Status::Disabled {
+        // A disabled plugin that is being enabled wants what is published from now on.
+        if self.lifecycle.status() == Status::Disabled && !matches!(self.lifecycle.state(), State::Starting { .. }) {
             return;
         }
         let published = event.published;
@@ -85,6 +87,13 @@ impl PluginActor {
             AfterFailure::GaveUp(event) => self.gave_up(&event, &error.to_string()),
             AfterFailure::RetryAfter(delay, ticket) => {
                 tracing::debug!(plugin.id = %self.id, %error, retry_ms = delay.as_millis(), "delivery failed");
+                self.note(
+                    Level::Warn,
+                    self.diagnostic(&format!(
+                        "an event was not accepted, tried again after {} s: {error}",
+                        delay.as_secs()
+                    )),
+                );
                 let addr = addr.clone();
                 self.tasks.spawn(async move {
                     tokio::time::sleep(delay).await;

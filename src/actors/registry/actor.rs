@@ -11,7 +11,8 @@ use actix::{
     Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, ResponseFuture,
     WrapFuture, fut,
 };
-use futures_util::{StreamExt, future::join_all, stream};
+use futures_util::{FutureExt, StreamExt, future::join_all, stream};
+use time::OffsetDateTime;
 
 use super::{
     RegistryError,
@@ -34,7 +35,6 @@ use crate::{
         id::PluginId,
         log_line::LogBuffer,
         manifest::Manifest,
-        package,
         platform::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
@@ -57,7 +57,7 @@ pub(super) struct Entry {
 
 /// The actor.
 pub struct Registry {
-    config: Arc<Config>,
+    pub(super) config: Arc<Config>,
     surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
     packages: PackageStore,
@@ -65,6 +65,8 @@ pub struct Registry {
     found: Vec<PluginRecord>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
     claims: BTreeSet<PluginId>,
+    /// Installed before this host started and never seen to run: verified before they do.
+    unverified: BTreeSet<PluginId>,
     incarnations: u64,
     stopping: bool,
 }
@@ -87,6 +89,7 @@ impl Registry {
             found,
             entries: BTreeMap::new(),
             claims: BTreeSet::new(),
+            unverified: BTreeSet::new(),
             incarnations: 0,
             stopping: false,
         }
@@ -147,6 +150,37 @@ impl Registry {
         self.save(id, ctx);
     }
 
+    /// Checks what is installed against its checksums before it may run: the host ended between the record and the
+    /// first start, so what is on disk is not proven. Files that fail stay unproven until they are installed again.
+    fn verify_then(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+        let Some(entry) = self.entries.get(&id) else {
+            return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
+        };
+        let (packages, limits) = (self.packages.clone(), self.config.limits.package());
+        let folder = PathBuf::from(&entry.record.state.install_path);
+        let verify = move || packages.verify(&folder, &limits, &host_platform()).map_err(|error| error.to_string());
+        let verified =
+            async move { tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string())) };
+        Box::pin(verified.map(|verdict| verdict.map(drop)).into_actor(self).then(move |verdict, actor, _| {
+            if actor.claims.contains(&id) {
+                return Box::pin(fut::ready(Err(RegistryError::Busy(id)))) as ResponseActFuture<Self, _>;
+            }
+            match verdict {
+                Ok(()) => {
+                    actor.unverified.remove(&id);
+                    actor.operate(id, want)
+                }
+                Err(why) => {
+                    let reason = format!("the installed files are not what the package held; install it again: {why}");
+                    if let Some(entry) = actor.entries.get(&id) {
+                        post(&entry.addr, Condemn(reason.clone()));
+                    }
+                    Box::pin(fut::ready(Err(RegistryError::StartFailed { id, reason })))
+                }
+            }
+        }))
+    }
+
     /// Has a plugin's actor do something, then waits until the result is on disk.
     fn operate(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         let Some(entry) = self.entries.get(&id) else {
@@ -176,7 +210,7 @@ impl Registry {
                     {
                         actor.take(&id, live, ctx);
                     }
-                    let saved = actor.saved(&id);
+                    let saved = actor.saved(&id, ctx);
                     (id, outcome, saved)
                 })
                 .then(|(id, outcome, saved), actor, _| {
@@ -203,6 +237,9 @@ impl Actor for Registry {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         for record in std::mem::take(&mut self.found) {
+            if record.state.status == Status::Registered {
+                self.unverified.insert(record.id().clone());
+            }
             self.insert(record, ctx);
         }
     }
@@ -249,7 +286,8 @@ impl Handler<Logs> for Registry {
 impl Handler<Operate> for Registry {
     type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
 
-    fn handle(&mut self, Operate { id, want, claimed }: Operate, _: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, Operate { id, want, claimed, release }: Operate, _: &mut Context<Self>) -> Self::Result {
+        let claimed = claimed || release.is_some();
         if self.stopping {
             return Box::pin(fut::ready(Err(RegistryError::Stopping)));
         }
@@ -259,6 +297,9 @@ impl Handler<Operate> for Registry {
         };
         if !claimed && self.claims.contains(&id) {
             return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
+        }
+        if matches!(want, Want::Started | Want::Booted) && self.unverified.contains(&id) {
+            return self.verify_then(id, want);
         }
         self.operate(id, want)
     }
@@ -290,8 +331,13 @@ impl Handler<Release> for Registry {
 impl Handler<Adopt> for Registry {
     type Result = ResponseActFuture<Self, Result<(), RegistryError>>;
 
-    fn handle(&mut self, Adopt(record): Adopt, ctx: &mut Context<Self>) -> Self::Result {
+    fn handle(&mut self, Adopt(mut record): Adopt, ctx: &mut Context<Self>) -> Self::Result {
         let id = record.id().clone();
+        if record.state.status == Status::Active {
+            // It has no process yet.
+            record.state.status = Status::Registered;
+        }
+        self.unverified.remove(&id);
         match self.entries.get_mut(&id) {
             Some(entry) => {
                 entry.record = record.clone();
@@ -330,8 +376,7 @@ impl Handler<Restore> for Registry {
     type Result = ResponseActFuture<Self, Result<(), RegistryError>>;
 
     fn handle(&mut self, Restore(record): Restore, ctx: &mut Context<Self>) -> Self::Result {
-        // The actor came to its end with the uninstall; a new one takes over.
-        self.insert(record.clone(), ctx);
+        // The actor came to its end with the uninstall; the record finds none and gets a new one.
         <Self as Handler<Adopt>>::handle(self, Adopt(record), ctx)
     }
 }
@@ -359,6 +404,14 @@ impl Handler<ActorGone> for Registry {
         tracing::error!(plugin.id = %id, panicked, "plugin actor lost, it is made anew");
         let delay = delays.get(entry.losses).or(delays.last()).copied().unwrap_or(Duration::ZERO);
         entry.losses += 1;
+        if should_run(&entry.record) {
+            entry.record.state.status = Status::Error;
+            entry.record.state.restarting = true;
+            entry
+                .record
+                .fail("the host lost track of the plugin and starts it again".into(), OffsetDateTime::now_utc());
+        }
+        self.save(&id, ctx);
         ctx.run_later(delay, move |actor, ctx| {
             let Some(entry) = actor.entries.get(&id) else { return };
             if entry.incarnation != incarnation || actor.stopping {
@@ -377,46 +430,22 @@ impl Handler<ActorGone> for Registry {
 impl Handler<BootAll> for Registry {
     type Result = ResponseFuture<()>;
 
+    /// The commands go through the registry: when its turn comes, an upgrade may hold a plugin, or the host be stopping.
+    /// A failure is the plugin's: its actor has noted it.
     fn handle(&mut self, _: BootAll, ctx: &mut Context<Self>) -> Self::Result {
         let registry = ctx.address();
-        let deadline = self.config.timing.command_timeout();
-        let packages = self.packages.clone();
-        let limits = self.config.limits.package();
-        let starts: Vec<_> = self
-            .entries
-            .values()
-            .filter(|entry| should_run(&entry.record))
+        let deadline = self.config.timing.command_timeout() + self.config.timing.ask_timeout;
+        let due = self.entries.values().filter(|entry| should_run(&entry.record));
+        let starts: Vec<_> = due
             .map(|entry| {
-                boot(registry.clone(), entry.addr.clone(), entry.record.clone(), packages.clone(), limits, deadline)
+                let (registry, id) = (registry.clone(), entry.record.id().as_str().to_owned());
+                let boot = Operate { id, want: Want::Booted, claimed: false, release: None };
+                async move { drop(ask(&registry, boot, deadline).await) }
             })
             .collect();
         let parallel = self.config.limits.boot_parallelism;
         Box::pin(async move { stream::iter(starts).buffer_unordered(parallel).collect::<()>().await })
     }
-}
-
-/// Starts one plugin at the host's start. A failure is the plugin's: its actor has noted it. The command goes through
-/// the registry: by now an upgrade may hold the id, or the host be stopping.
-async fn boot(
-    registry: Addr<Registry>,
-    addr: Addr<PluginActor>,
-    record: PluginRecord,
-    packages: PackageStore,
-    limits: package::Limits,
-    deadline: Duration,
-) {
-    if record.state.status == Status::Registered {
-        // The host ended between the record and the first start: what is on disk is not proven yet.
-        let folder = PathBuf::from(&record.state.install_path);
-        let verify = move || packages.verify(&folder, &limits, &host_platform()).map_err(|error| error.to_string());
-        let verified = tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string()));
-        if let Err(why) = verified {
-            post(&addr, Condemn(format!("the installed files are not what the package held; install it again: {why}")));
-            return;
-        }
-    }
-    let id = record.id().as_str().to_owned();
-    drop(ask(&registry, Operate { id, want: Want::Booted, claimed: false }, deadline).await);
 }
 
 impl Handler<StopAll> for Registry {
@@ -439,9 +468,9 @@ impl Handler<StopAll> for Registry {
         Box::pin(
             join_all(stops)
                 .into_actor(self)
-                .map(|left, actor, _| {
+                .map(|left, actor, ctx| {
                     let ids: Vec<_> = actor.entries.keys().cloned().collect();
-                    let writes: Vec<_> = ids.iter().filter_map(|id| actor.saved(id)).collect();
+                    let writes: Vec<_> = ids.iter().filter_map(|id| actor.saved(id, ctx)).collect();
                     (left.into_iter().flatten().collect::<Vec<_>>(), writes)
                 })
                 .then(|(left, writes), actor, _| {

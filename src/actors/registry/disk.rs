@@ -49,10 +49,12 @@ impl Disk {
         Some(self.wanted)
     }
 
-    /// A state that could not be written counts as tried: the next change writes all of the record again.
+    /// A state that could not be written is still wanted.
     fn end(&mut self, version: u64, result: &Result<(), String>) {
         self.busy = false;
-        self.written = version;
+        if result.is_ok() {
+            self.written = version;
+        }
         let (ready, waiting) = std::mem::take(&mut self.waiters).into_iter().partition(|(at, _)| *at <= version);
         self.waiters = waiting;
         for (_, done) in ready {
@@ -69,10 +71,16 @@ impl Registry {
         Some(saved)
     }
 
-    /// What to wait for until the present state of the record is on disk; nothing when it is.
-    pub(super) fn saved(&mut self, id: &PluginId) -> Option<Saved> {
+    /// What to wait for until the present state of the record is on disk; nothing when it is. A write that failed is
+    /// tried again.
+    pub(super) fn saved(&mut self, id: &PluginId, ctx: &mut Context<Self>) -> Option<Saved> {
         let disk = &mut self.entries.get_mut(id)?.disk;
-        if disk.is_current() { None } else { Some(disk.wait()) }
+        if disk.is_current() {
+            return None;
+        }
+        let saved = disk.wait();
+        self.write(id, ctx);
+        Some(saved)
     }
 
     fn write(&mut self, id: &PluginId, ctx: &mut Context<Self>) {
@@ -97,7 +105,12 @@ impl Registry {
             tracing::error!(plugin.id = %id, %error, "plugin record could not be written");
         }
         entry.disk.end(version, result);
-        self.write(id, ctx);
+        if result.is_ok() {
+            self.write(id, ctx);
+        } else {
+            let id = id.clone();
+            ctx.run_later(self.config.timing.ask_timeout, move |actor, ctx| actor.write(&id, ctx));
+        }
     }
 }
 
@@ -123,14 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_write_is_told_and_not_repeated_before_the_next_change() {
+    fn a_failed_write_is_told_and_its_state_still_wanted() {
         let mut disk = Disk::default();
         let mut first = disk.want();
         assert_eq!(disk.begin(), Some(1));
         disk.end(1, &Err("full".into()));
         assert_eq!(first.try_recv(), Ok(Err("full".into())));
-        assert_eq!(disk.begin(), None);
-        drop(disk.want());
-        assert_eq!(disk.begin(), Some(2));
+        assert!(!disk.is_current());
+        let mut again = disk.wait();
+        assert_eq!(disk.begin(), Some(1));
+        disk.end(1, &Ok(()));
+        assert_eq!(again.try_recv(), Ok(Ok(())));
+        assert!(disk.is_current());
     }
 }

@@ -38,6 +38,8 @@ pub struct Operate {
     pub want: Want,
     /// Whether the sender holds the id's claim.
     pub claimed: bool,
+    /// A claim that ends when this command begins: nothing of the same id comes in between.
+    pub release: Option<ClaimGuard>,
 }
 
 /// Reserves an id for an install or uninstall. While it is held every other command about the id answers `Busy`.

@@ -26,6 +26,8 @@ pub enum State {
     Up {
         /// Failed pings since the last good one.
         failed_pings: u32,
+        /// No ping failed since the present stability time began.
+        steady: bool,
     },
     /// A process or a launch is being ended.
     Stopping {

@@ -171,6 +171,30 @@ fn a_crash_before_the_stability_time_continues_the_row_and_one_after_it_begins_a
 }
 
 #[test]
+fn a_plugin_that_freezes_again_and_again_uses_up_its_row() {
+    let mut machine = fresh(Status::Registered);
+    machine.step(Input::Enable);
+    machine.step(Input::Launched(1));
+    for _ in 0..3 {
+        let generation = machine.generation();
+        machine.step(Input::PingFailed(generation, "late".into()));
+        // The stability time is over while the plugin is freezing: it begins anew.
+        assert_eq!(machine.step(Input::Stable(generation)), [Effect::Watch(generation)]);
+        machine.step(Input::PingFailed(generation, "late".into()));
+        machine.step(Input::PingFailed(generation, "late".into()));
+        machine.step(Input::Exited(generation, "signal 9".into()));
+        assert_eq!(machine.state(), &State::Waiting);
+        come_up(&mut machine);
+    }
+    let generation = machine.generation();
+    for _ in 0..3 {
+        machine.step(Input::PingFailed(generation, "late".into()));
+    }
+    machine.step(Input::Exited(generation, "signal 9".into()));
+    assert_eq!((machine.status(), machine.restarting()), (Status::Error, false));
+}
+
+#[test]
 fn a_host_that_stops_in_the_middle_of_a_row_leaves_the_promise_on_the_record() {
     let mut machine = fresh(Status::Registered);
     machine.step(Input::Enable);

@@ -31,6 +31,17 @@ pub struct Parsed {
     pub warnings: Vec<String>,
 }
 
+/// The keys that `capabilities` has in this contract (contract/manifest.md §2).
+const CAPABILITY_KEYS: [&str; 8] =
+    ["events", "api_read", "api_write", "state", "secrets", "agent_invoke", "auth", "user_state"];
+
+/// The part of a manifest whose unknown keys are told.
+#[derive(serde::Deserialize)]
+struct Keys {
+    #[serde(default)]
+    capabilities: Option<std::collections::BTreeMap<String, serde::de::IgnoredAny>>,
+}
+
 /// Reads and validates the bytes of `manifest.yaml`. Takes bounded time and memory whatever the bytes are.
 ///
 /// # Errors
@@ -39,6 +50,11 @@ pub struct Parsed {
 pub fn parse(bytes: &[u8]) -> Result<Parsed, ManifestError> {
     let mut manifest: Manifest = yaml::read(bytes, yaml::MANIFEST)?;
     let mut report = error::Report::default();
+    // Unknown keys are ignored everywhere; here one may be a power that the author counts on.
+    let Keys { capabilities } = yaml::read(bytes, yaml::MANIFEST)?;
+    for key in capabilities.unwrap_or_default().into_keys().filter(|key| !CAPABILITY_KEYS.contains(&key.as_str())) {
+        report.warning(format!("unknown capability {} grants nothing on this host", crate::domain::clean::quote(&key)));
+    }
     validate::manifest(&mut manifest, &mut report);
     report.into_result().map(|warnings| Parsed { manifest, warnings })
 }

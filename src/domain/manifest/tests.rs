@@ -177,6 +177,7 @@ fn unknown_keys_are_ignored_and_unknown_capability_words_warned() {
     assert_eq!(
         parsed.warnings,
         [
+            "unknown capability \"telepathy\" grants nothing on this host",
             "unknown capability \"api_read:moon\" grants nothing on this host",
             "unknown capability \"api_write:sun\" grants nothing on this host"
         ]

@@ -48,7 +48,7 @@ fn of_database(fault: &DbFault) -> Status {
 /// Answer to an event that was not published.
 pub fn of_publish(error: PublishError) -> Status {
     match error {
-        PublishError::InvalidName { .. } => Status::invalid_argument(error.to_string()),
+        PublishError::InvalidName { .. } | PublishError::TooDeep => Status::invalid_argument(error.to_string()),
         PublishError::ForeignPrefix { .. } => Status::permission_denied(error.to_string()),
         PublishError::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
         PublishError::Unavailable { .. } => {

@@ -29,7 +29,7 @@ struct Desk {
 
 /// Reads a body of at most ten bytes and sends it back.
 async fn echo(desk: Data<Desk>, request: HttpRequest, payload: web::Payload) -> Result<HttpResponse, ApiError> {
-    let bounds = Bounds { limit: 10, idle: PATIENCE };
+    let bounds = Bounds { limit: 10, idle: PATIENCE, total: PATIENCE };
     let body = body::read_into(&Room::new(1 << 20), &request, payload, bounds).await?;
     desk.whole.fetch_add(1, Ordering::SeqCst);
     Ok(HttpResponse::Ok().body(body.bytes))

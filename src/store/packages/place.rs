@@ -32,6 +32,7 @@ impl PackageStore {
         }
         let folder = self.plugin_folder(id);
         std_fs::create_dir_all(&folder).at("create", &folder)?;
+        fs::sync_all_below(&unpacked.folder)?;
         // A folder is never renamed over one with content, so a second install of the version cannot replace it.
         std_fs::rename(&unpacked.folder, place).at("place the package in", place)?;
         fs::sync_folder(&folder)?;

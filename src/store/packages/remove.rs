@@ -113,7 +113,17 @@ impl PackageStore {
 }
 
 fn delete_all(folder: &Path, doomed: impl Fn(&str) -> bool) -> Result<usize, FileError> {
-    let names: Vec<_> = fs::names_in(folder)?.into_iter().filter(|name| doomed(name)).collect();
-    names.iter().try_for_each(|name| fs::remove_any(&folder.join(name)))?;
-    Ok(names.len())
+    let names = fs::names_in(folder)?.into_iter().filter(|name| doomed(name));
+    Ok(names.filter(|name| removed_or_logged(&folder.join(name))).count())
+}
+
+/// What cannot be deleted waits for the next start: it must not keep the host from starting.
+fn removed_or_logged(path: &Path) -> bool {
+    match fs::remove_any(path) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::error!(%error, "unfinished files of an earlier host could not be removed");
+            false
+        }
+    }
 }
