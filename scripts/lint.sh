@@ -19,9 +19,9 @@ step "clippy"
 cargo clippy $locked --workspace --all-targets --features kandev-host/failpoints -- -D warnings
 
 step "fuzz targets"
-# A workspace of their own, here with this one's versions and without the fuzzer.
+# A workspace of their own, here with this one's versions and build folder, and without the fuzzer.
 cp Cargo.lock fuzz/Cargo.lock
-cargo clippy --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}/fuzz" --no-default-features -- -D warnings
+cargo clippy --manifest-path fuzz/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}" --no-default-features -- -D warnings
 
 step "documentation"
 # Headers point at private modules on purpose: they are for whoever reads the code.

@@ -3,6 +3,7 @@
 //! Owns the shapes, their defaults and their rules. Reading the file, the environment and the flags is
 //! [`load()`]'s part; nobody else names a duration or a bound.
 
+mod client;
 mod duration;
 mod environment;
 mod file;
@@ -14,8 +15,10 @@ mod tests;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+pub use client::{ClientFlags, ClientSettings, ClientTiming, load_client};
+pub use duration::parse as parse_duration;
 pub use environment::Lookup;
-pub use load::{ConfigError, Loaded, Overrides, Source, load, load_explained};
+pub use load::{ConfigError, DEFAULT_COMPAT_VERSION, Loaded, Overrides, Source, load, load_explained};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 

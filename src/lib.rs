@@ -3,7 +3,7 @@
 //! Imports go down only; `tests/architecture.rs` checks it.
 //!
 //! ```text
-//! 5  main, app                 composition root
+//! 5  main, cli, app            the program, its command line, composition root
 //! 4  http, grpc::host          edges: parse, authorize, ask, map the reply
 //! 3  actors                    own behaviour and order; the only place beside app that names actix
 //! 2  store, fetch, process, grpc::client   talk to the world
@@ -13,6 +13,7 @@
 
 pub mod actors;
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod entities;

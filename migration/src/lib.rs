@@ -3,7 +3,11 @@
 //! A step names its own tables and columns and never imports entities: they follow the newest schema, a step stays
 //! as it was. Every step runs in one transaction on both databases, so that a crash leaves it done or not begun.
 
-use sea_orm_migration::{MigrationTrait, async_trait};
+use sea_orm_migration::{
+    MigrationTrait, SchemaManager, async_trait,
+    sea_orm::{DatabaseConnection, DbErr, EntityTrait, QueryOrder},
+    seaql_migrations,
+};
 
 pub use sea_orm_migration::MigratorTrait;
 
@@ -18,4 +22,13 @@ impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
         vec![Box::new(m20261129_000001_plugin_state::Migration)]
     }
+}
+
+/// Name and Unix time of the steps that a database has, by name. Reads only: a database that was never used has none.
+pub async fn applied(db: &DatabaseConnection) -> Result<Vec<(String, i64)>, DbErr> {
+    if !SchemaManager::new(db).has_table("seaql_migrations").await? {
+        return Ok(Vec::new());
+    }
+    let rows = seaql_migrations::Entity::find().order_by_asc(seaql_migrations::Column::Version).all(db).await?;
+    Ok(rows.into_iter().map(|row| (row.version, row.applied_at)).collect())
 }

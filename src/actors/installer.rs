@@ -182,8 +182,8 @@ impl Installer {
         let keep = [present.record.manifest.version, before];
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let pruned = blocking(move || {
-            let old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
-            Ok(old.map(|version| packages.remove_version(&owner, &version)).collect::<Result<(), _>>()?)
+            let mut old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
+            Ok(old.try_for_each(|version| packages.remove_version(&owner, &version))?)
         });
         if let Err(error) = pruned.await {
             tracing::warn!(plugin.id = %id, %error, "old versions could not be removed");

@@ -23,7 +23,8 @@ use super::{
 pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:38429";
 pub(super) const DEFAULT_HOME: &str = "~/.kandev";
 pub(super) const DEFAULT_LOG: &str = "info";
-pub(super) const DEFAULT_COMPAT_VERSION: &str = "0.91.0";
+/// What `min_kandev_version` is compared with unless the operator says otherwise.
+pub const DEFAULT_COMPAT_VERSION: &str = "0.91.0";
 
 /// What the command line says; `None` leaves a key to the environment, the file or the default.
 #[derive(Debug, Clone, Default)]
@@ -170,6 +171,15 @@ pub fn load_explained(overrides: Overrides, env: Lookup<'_>) -> Result<Loaded, C
         home,
     };
     Ok(Loaded { config, sources: layers.sources })
+}
+
+/// The home folder and the operator's token alone, for commands that do not run the host.
+pub(super) fn home_and_token(
+    home: Option<String>,
+    env: Lookup<'_>,
+) -> Result<(PathBuf, Option<SecretString>), ConfigError> {
+    let mut layers = Layers { env, sources: BTreeMap::new() };
+    Ok((layers.home(home)?, layers.admin_token()?))
 }
 
 /// The environment, and what is known so far about who set what.

@@ -91,6 +91,16 @@ pub fn read_or_make(home: &Path) -> Result<AdminToken, AdminTokenError> {
     }
 }
 
+/// Reads `<home>/admin-token`; `None` when no host has made it. Blocking.
+pub fn read_existing(home: &Path) -> Result<Option<SecretString>, AdminTokenError> {
+    let path = home.join(FILE_NAME);
+    match File::open(&path) {
+        Ok(file) => read(&path, file).map(|token| Some(token.secret)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(AdminTokenError::Read { path, source }),
+    }
+}
+
 fn read(path: &Path, file: File) -> Result<AdminToken, AdminTokenError> {
     let failed = |source| AdminTokenError::Read { path: path.to_owned(), source };
     let metadata = file.metadata().map_err(failed)?;

@@ -214,7 +214,7 @@ fn sqlite_code(error: &sqlx::Error) -> Option<i32> {
     Some(sqlite.code()?.parse::<i32>().ok()? & 0xff)
 }
 
-fn open_error(error: sqlx::Error) -> ConnectError {
+pub(super) fn open_error(error: sqlx::Error) -> ConnectError {
     match sqlite_code(&error) {
         Some(8) => ConnectError::ReadOnly(error.to_string()),
         _ => ConnectError::Unreachable(error.to_string()),

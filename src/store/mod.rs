@@ -13,3 +13,4 @@ pub mod plugin_config;
 pub mod plugin_state;
 pub mod records;
 pub mod run_folder;
+pub mod schema;

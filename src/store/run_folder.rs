@@ -9,11 +9,37 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::fs::{At as _, FileError, write_atomic};
+use super::fs::{At as _, FileError, read_bounded, write_atomic};
 use crate::domain::home_id::HomeId;
+
+/// Largest `host.json` that is read, in bytes.
+const MAX_HOST_JSON_BYTES: u64 = 4096;
+
+/// What a running host says in `host.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Announced {
+    /// Its process.
+    pub pid: u32,
+    /// Its address, without a final slash.
+    pub url: String,
+}
+
+/// Reads `host.json` without claiming anything; `None` when no host announces itself. A killed host leaves it behind.
+///
+/// # Errors
+/// [`FileError`] when it is there and cannot be read, or is not what a host writes.
+pub fn announced(folder: &Path) -> Result<Option<Announced>, FileError> {
+    let path = folder.join("host.json");
+    match read_bounded(&path, MAX_HOST_JSON_BYTES) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from).at("read", &path),
+        Err(error) if error.source.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
 
 /// The claimed folder. The lock lasts as long as this value; the kernel gives it back however the host ends.
 #[derive(Debug)]
@@ -169,6 +195,8 @@ mod tests {
         run.announce("http://127.0.0.1:38429").unwrap();
         let content: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(content, json!({"pid": std::process::id(), "url": "http://127.0.0.1:38429"}));
+        let found = Announced { pid: std::process::id(), url: "http://127.0.0.1:38429".to_owned() };
+        assert_eq!(announced(&folder).unwrap(), Some(found));
         assert_eq!((mode(&folder), mode(&path)), (0o700, 0o600));
         drop(run);
         let next = RunFolder::claim(&folder).unwrap();
@@ -177,6 +205,7 @@ mod tests {
         next.withdraw().unwrap();
         next.withdraw().unwrap();
         assert!(!path.exists());
+        assert_eq!(announced(&folder).unwrap(), None);
     }
 
     #[test]

@@ -100,7 +100,7 @@ fn a_module_without_a_level_fails() {
 
 #[test]
 fn the_binary_reaches_the_library_by_its_name() {
-    assert_eq!(rules::levels(&Source::new("src/main.rs", "use kandev_host::app;")), [""; 0]);
+    assert_eq!(rules::levels(&Source::new("src/main.rs", "use kandev_host::cli;")), [""; 0]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod support;
 #[cfg(feature = "failpoints")]
 mod crash_points;
 mod events;
+mod examples;
 mod host_calls;
 mod leaks;
 mod lifecycle;

@@ -11,6 +11,7 @@ mod socket;
 mod stdio;
 
 use std::env;
+use std::future::Future;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -89,6 +90,17 @@ pub enum ServeError {
 /// On [`ServeError::NotStartedByHost`] a text was printed on stderr; `main` should then exit with code 1. SIGINT is
 /// ignored, since a terminal sends it to the host's plugins too.
 pub async fn serve(config: ServeConfig, build: impl FnOnce(Broker) -> Routes) -> Result<(), ServeError> {
+    serve_with_goodbye(config, build, std::future::ready(())).await
+}
+
+/// As [`serve`], and after Shutdown runs `goodbye` beside the calls that are still in flight. Connections to the host
+/// stay until it is done, so that it can save what it must. It has no limit here: give it one well below the host's
+/// patience, which is 2 s with go-plugin's own host.
+pub async fn serve_with_goodbye(
+    config: ServeConfig,
+    build: impl FnOnce(Broker) -> Routes,
+    goodbye: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
     check_cookie(&config)?;
     let pem = env::var("PLUGIN_CLIENT_CERT").map_err(|_| ServeError::NoClientCertificate)?;
     let host = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(ServeError::BadClientCertificate)?;
@@ -115,15 +127,22 @@ pub async fn serve(config: ServeConfig, build: impl FnOnce(Broker) -> Routes) ->
     let line = handshake::format(&Handshake { socket: socket.path().into(), certificate }, config.protocol_version);
     let server = serve_routes(socket.listener()?, tls, routes, ACCEPT_TIMEOUT, &owner, stop.clone().cancelled_owned());
     stdout.original().and_then(|mut original| writeln!(original, "{line}")).map_err(ServeError::Process)?;
-    let stopped = async {
+    let cut = async {
         stop.cancelled().await;
         stdout.end();
         sleep(SHUTDOWN_GRACE).await;
     };
-    tokio::select! {
-        () = server => {}
-        () = stopped => {}
-    }
+    let calls = async {
+        tokio::select! {
+            () = server => {}
+            () = cut => {}
+        }
+    };
+    let goodbye = async {
+        stop.cancelled().await;
+        goodbye.await;
+    };
+    tokio::join!(calls, goodbye);
     owner.end(SHUTDOWN_GRACE).await;
     Ok(())
 }

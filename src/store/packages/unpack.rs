@@ -3,6 +3,7 @@
 //! The order of the checks: the archive itself while it is read, checksums, manifest, this host's executable. Nothing
 //! is trusted or made executable before the checksums hold.
 
+use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -32,6 +33,25 @@ pub struct Unpacked {
     /// Bytes of all files.
     pub size: u64,
     pub(super) staging: StagingFolder,
+}
+
+/// What a lawful package says, and holds.
+#[derive(Debug)]
+pub struct Examined {
+    /// The validated manifest.
+    pub manifest: Manifest,
+    /// What the operator should know about the manifest.
+    pub warnings: Vec<String>,
+    /// The signature file, not checked.
+    pub signature: PackageSignature,
+    /// Declared platform → whether its executable is in the package.
+    pub platforms: BTreeMap<String, bool>,
+    /// Bytes of the archive.
+    pub compressed: u64,
+    /// Bytes of all files.
+    pub size: u64,
+    /// Number of files.
+    pub files: usize,
 }
 
 impl PackageStore {
@@ -73,6 +93,35 @@ impl PackageStore {
         tokio::task::spawn_blocking(task).await?
     }
 
+    /// Reads a received archive as [`Self::unpack`] does, but for no platform in particular, and keeps nothing.
+    ///
+    /// # Errors
+    /// [`PackageStoreError::Package`] with the first broken rule.
+    pub async fn examine(&self, staged: Staged, limits: Limits) -> Result<Examined, PackageStoreError> {
+        let runtime = tokio::runtime::Handle::current();
+        let task = move || {
+            let folder = staged.folder.path().join("pkg");
+            fs::create_private_folder(&folder)?;
+            let archive = staged.archive();
+            let file = File::open(&archive).at("open", &archive)?;
+            let contents = runtime.block_on(extract(file, &folder, limits))?;
+            let Parsed { manifest, warnings } = judge_content(&contents)?;
+            let declared = manifest.runtime.executables.iter();
+            let platforms =
+                declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect();
+            Ok(Examined {
+                warnings,
+                signature: PackageSignature::of_file(contents.signature.as_deref()),
+                platforms,
+                compressed: staged.size,
+                size: contents.size,
+                files: contents.files.len(),
+                manifest,
+            })
+        };
+        tokio::task::spawn_blocking(task).await?
+    }
+
     /// Checks an installed version again: every file against `checksums.txt`, the manifest, this host's executable.
     /// Blocks: reads all files.
     ///
@@ -87,16 +136,26 @@ impl PackageStore {
 
 /// The checks on a complete package.
 fn judge(contents: &Contents, platform: &str) -> Result<Parsed, PackageStoreError> {
+    let parsed = judge_content(contents)?;
+    judge_platform(contents, &parsed.manifest, platform)?;
+    Ok(parsed)
+}
+
+/// The checks that do not depend on where the package is to run.
+fn judge_content(contents: &Contents) -> Result<Parsed, PackageError> {
     let checksums = contents.checksums.as_deref().ok_or(PackageError::MissingChecksums)?;
     Checksums::parse(checksums)?.verify(&contents.files)?;
     let bytes = contents.manifest.as_deref().ok_or(PackageError::MissingManifest)?;
-    let parsed = manifest::parse(bytes).map_err(PackageError::from)?;
-    let executables = &parsed.manifest.runtime.executables;
+    Ok(manifest::parse(bytes)?)
+}
+
+fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<(), PackageError> {
+    let executables = &manifest.runtime.executables;
     let path = executables.get(platform).ok_or_else(|| PackageError::PlatformUnsupported(platform.to_owned()))?;
     if !contents.files.contains_key(path.as_str()) {
-        return Err(PackageError::ExecutableMissing(crate::domain::clean::quote(path)).into());
+        return Err(PackageError::ExecutableMissing(crate::domain::clean::quote(path)));
     }
-    Ok(parsed)
+    Ok(())
 }
 
 /// Gives 0755 to every declared executable that is there, those of other platforms included (manifest.md §5).

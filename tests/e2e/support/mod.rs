@@ -1,6 +1,6 @@
 //! What the cases share: a host process, a client for its API, packages, and waiting on a condition.
 
-#![allow(dead_code, reason = "a tool box: which tools are used is up to the cases")]
+#![allow(dead_code, unused_imports, reason = "a tool box: which tools are used is up to the cases")]
 
 pub mod files;
 pub mod guest;

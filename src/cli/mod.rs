@@ -1,0 +1,159 @@
+//! The command line: what can be asked, and the way from arguments to an exit code (docs/cli.md).
+//!
+//! One file a group of commands; `output` alone writes to the standard streams, `error` alone knows exit codes.
+
+mod client;
+mod completions;
+mod config;
+mod db;
+mod error;
+mod output;
+mod plugin;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use error::CliError;
+use output::Output;
+use secrecy::SecretString;
+
+use crate::config::Overrides;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed
+  2  wrong usage or settings
+  3  no host reached
+  4  refused by the host
+  5  the plugin is installed but not running
+
+Examples:
+  kandev-host serve
+  kandev-host plugin new my-plugin --lang go
+  kandev-host plugin install my-plugin-0.1.0.tar.gz
+  kandev-host plugin list --json";
+
+/// Hosts third-party plugins as supervised processes.
+#[derive(Parser)]
+#[command(name = "kandev-host", version, about, arg_required_else_help = true, after_help = EXIT_CODES)]
+struct Cli {
+    /// Prints results on standard output and errors on standard error as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the host until it gets SIGINT or SIGTERM
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(Settings),
+    /// Makes, packs, installs and operates plugins
+    #[command(subcommand, after_help = plugin::EXAMPLES)]
+    Plugin(plugin::PluginCommand),
+    /// Looks after the database's schema
+    #[command(subcommand, after_help = db::EXAMPLES)]
+    Db(db::DbCommand),
+    /// Tells about the settings
+    #[command(subcommand, after_help = config::EXAMPLES)]
+    Config(config::ConfigCommand),
+    /// Prints a completion script for a shell
+    #[command(after_help = completions::EXAMPLES)]
+    Completions(completions::Shell),
+}
+
+/// Settings of the host itself.
+#[derive(Args)]
+struct Settings {
+    /// Address and port of the REST interface; port 0 takes a free one [env: KANDEV_LISTEN] [default: 127.0.0.1:38429]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<String>,
+    #[command(flatten)]
+    store: StoreSettings,
+}
+
+/// Settings of what the host keeps.
+#[derive(Args)]
+struct StoreSettings {
+    /// Folder of everything the host keeps on disk [env: KANDEV_HOME] [default: ~/.kandev]
+    #[arg(long, value_name = "FOLDER")]
+    home: Option<String>,
+    /// Database; other users see a flag's value, so prefer the variable when it holds a password
+    /// [env: DATABASE_URL, DATABASE_URL_FILE] [default: a SQLite file below home]
+    #[arg(long, value_name = "URL", value_parser = secret)]
+    database_url: Option<SecretString>,
+}
+
+impl From<Settings> for Overrides {
+    fn from(Settings { listen, store }: Settings) -> Self {
+        Self { listen, ..store.into() }
+    }
+}
+
+impl From<StoreSettings> for Overrides {
+    fn from(StoreSettings { home, database_url }: StoreSettings) -> Self {
+        Self { listen: None, home, database_url }
+    }
+}
+
+fn secret(text: &str) -> Result<SecretString, std::convert::Infallible> {
+    Ok(text.to_owned().into())
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let Cli { json, command } = Cli::parse();
+    let output = Output::new(json);
+    let env = |name: &str| std::env::var_os(name);
+    let done = match command {
+        Command::Serve(settings) => serve::run(settings.into(), &env),
+        Command::Plugin(command) => plugin::run(command, &output, &env),
+        Command::Db(command) => db::run(command, &output, &env),
+        Command::Config(command) => config::run(command, &output, &env),
+        Command::Completions(shell) => completions::run(&shell, &output),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => output.fail(&error),
+    }
+}
+
+/// The runtime of commands that wait for something; one thread does.
+fn runtime() -> Result<tokio::runtime::Runtime, CliError> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::Runtime)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_examples_in_its_help() {
+        fn check(command: &clap::Command, path: &str) {
+            let path = format!("{path} {}", command.get_name());
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:"), "{path} has no examples");
+            command.get_subcommands().for_each(|child| check(child, &path));
+        }
+        check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn flags_become_overrides() {
+        let cli = Cli::try_parse_from(["kandev-host", "serve", "--listen", "127.0.0.1:0", "--home", "/h"]).unwrap();
+        let Command::Serve(settings) = cli.command else { unreachable!() };
+        let Overrides { listen, home, database_url } = settings.into();
+        assert_eq!((listen.as_deref(), home.as_deref()), (Some("127.0.0.1:0"), Some("/h")));
+        assert!(database_url.is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! `plugin inspect`: what a package says and holds, by the host's own reading, without installing it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{pack, view};
+use crate::{
+    cli::{
+        error::CliError,
+        output::{Output, fields, size},
+    },
+    config::Limits,
+    domain::{manifest::Manifest, platform::host_platform, signature::PackageSignature},
+    store::packages::{Examined, PackageStore},
+};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin inspect my-plugin-0.1.0.tar.gz
+  kandev-host plugin inspect my-plugin-0.1.0.tar.gz --json | jq .manifest.capabilities
+
+The package is read as a host reads it: one that a host would refuse fails here with the same text. Nothing of it is
+executed.";
+
+/// `inspect`.
+#[derive(Args)]
+pub struct Inspect {
+    /// The package file
+    #[arg(value_name = "FILE")]
+    package: PathBuf,
+}
+
+/// JSON of the result.
+#[derive(Serialize)]
+struct Report<'a> {
+    manifest: &'a Manifest,
+    /// `absent`, `malformed` or `unchecked`.
+    signature: &'static str,
+    platforms: Vec<PlatformReport<'a>>,
+    /// Whether a host like this one, on this machine, can run it.
+    runs_here: bool,
+    /// Bytes of the package.
+    size: u64,
+    /// Bytes of all files.
+    unpacked_size: u64,
+    files: usize,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct PlatformReport<'a> {
+    platform: &'a str,
+    /// Whether its executable is in the package.
+    present: bool,
+}
+
+/// Reads and tells.
+pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), CliError> {
+    let meta = tokio::fs::metadata(&package).await;
+    let source = match meta {
+        Ok(meta) if meta.is_file() => None,
+        Ok(_) => Some(std::io::Error::other("it is not a regular file")),
+        Err(error) => Some(error),
+    };
+    if let Some(source) = source {
+        return Err(CliError::PackageFile { path: package, source });
+    }
+    output.progress("reading the package");
+    let scratch = tempfile::tempdir()?;
+    let store = PackageStore::new(scratch.path());
+    let staged = pack::stage(&store, &package).await?;
+    let mut examined = store.examine(staged, Limits::default().package()).await?;
+    examined.warnings.push(examined.signature.warning());
+    let report = report(&examined);
+    output.result(&report, || text(&examined, &report))
+}
+
+fn report(examined: &Examined) -> Report<'_> {
+    let platforms = examined.platforms.iter();
+    Report {
+        manifest: &examined.manifest,
+        signature: match examined.signature {
+            PackageSignature::Absent => "absent",
+            PackageSignature::Malformed(_) => "malformed",
+            PackageSignature::Unchecked(_) => "unchecked",
+        },
+        platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
+        runs_here: examined.platforms.get(&host_platform()).copied().unwrap_or(false),
+        size: examined.compressed,
+        unpacked_size: examined.size,
+        files: examined.files,
+        warnings: &examined.warnings,
+    }
+}
+
+fn text(examined: &Examined, report: &Report<'_>) -> String {
+    let manifest = &examined.manifest;
+    let platforms = report.platforms.iter().map(|PlatformReport { platform, present }| match present {
+        true => (*platform).to_owned(),
+        false => format!("{platform} (declared, not in the package)"),
+    });
+    let capabilities = serde_json::to_value(&manifest.capabilities).unwrap_or_default();
+    let webhooks = manifest.webhooks.iter().map(|hook| (hook.key.as_str(), hook.access.as_str()));
+    let sizes = format!("{}, unpacked {}, {} files", size(report.size), size(report.unpacked_size), report.files);
+    fields(&[
+        ("id", manifest.id.clone()),
+        ("version", manifest.version.clone()),
+        ("name", manifest.display_name.clone()),
+        ("description", manifest.description.clone()),
+        ("author", manifest.author.clone()),
+        ("needs host", manifest.min_kandev_version.clone()),
+        ("platforms", platforms.collect::<Vec<_>>().join("\n")),
+        ("runs here", if report.runs_here { "yes".to_owned() } else { format!("no, this is {}", host_platform()) }),
+        ("capabilities", view::capabilities(&capabilities)),
+        ("webhooks", view::webhooks(webhooks)),
+        ("size", sizes),
+        ("signature", report.signature.to_owned()),
+        ("warnings", examined.warnings.join("\n")),
+    ])
+}

@@ -1,0 +1,137 @@
+//! `list`, `show`, `logs`, `enable`, `disable`, `remove`: one request each.
+
+use clap::Args;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    OnePlugin,
+    view::{self, PluginView},
+};
+use crate::{
+    cli::{client::Client, error::CliError, output::Output},
+    config::Lookup,
+    domain::{clean, id::PluginId},
+};
+
+pub const LIST_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin list
+  KANDEV_URL=https://plugins.example.test KANDEV_ADMIN_TOKEN_FILE=token kandev-host plugin list --json";
+
+pub const SHOW_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin show event-logger
+  kandev-host plugin show event-logger --json | jq -r .status";
+
+pub const LOGS_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin logs event-logger
+  kandev-host plugin logs event-logger --lines 20
+  kandev-host plugin logs event-logger --json | jq -r '.lines[].message'
+
+The host keeps the last lines in memory (`limits.log_lines`), across restarts of the plugin, not of the host.";
+
+pub const ENABLE_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin enable event-logger
+
+Waits until the plugin is healthy; exit code 5 when its start failed. A plugin that runs is left alone.";
+
+pub const DISABLE_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin disable event-logger
+
+Waits until its process has ended. Events published meanwhile are not kept for it.";
+
+pub const REMOVE_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin remove event-logger
+
+There is no way back: what the plugin stored is gone as well.";
+
+/// Longest line that is shown, in bytes.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// `logs`.
+#[derive(Args)]
+pub struct Logs {
+    #[command(flatten)]
+    plugin: OnePlugin,
+    /// Prints at most so many lines, the newest [default: all that the host keeps]
+    #[arg(short = 'n', long, value_name = "NUMBER")]
+    lines: Option<usize>,
+}
+
+/// A line of a plugin's output (docs/api.md, "Logs").
+#[derive(Deserialize)]
+struct Line {
+    time: String,
+    level: String,
+    stream: String,
+    message: String,
+}
+
+/// Prints every plugin.
+pub async fn list(client: &Client, output: &Output) -> Result<(), CliError> {
+    let answer = client.get(&["api", "plugins"]).await?;
+    let plugins: Vec<PluginView> = part(&answer["plugins"])?;
+    output.result(&answer, || match plugins.is_empty() {
+        true => "no plugin is installed".to_owned(),
+        false => view::list(&plugins),
+    })
+}
+
+/// Prints one plugin.
+pub async fn show(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
+    let answer = client.get(&["api", "plugins", id.as_str()]).await?;
+    let plugin: PluginView = part(&answer)?;
+    output.result(&answer, || plugin.text())
+}
+
+/// Prints a plugin's output, oldest line first.
+pub async fn logs(Logs { plugin, lines: limit }: Logs, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    let (id, client) = plugin.open(env)?;
+    let mut answer = client.get(&["api", "plugins", id.as_str(), "logs"]).await?;
+    if let (Some(limit), Some(lines)) = (limit, answer["lines"].as_array_mut()) {
+        lines.drain(..lines.len().saturating_sub(limit));
+    }
+    let lines: Vec<Line> = part(&answer["lines"])?;
+    if lines.is_empty() {
+        output.note("the plugin has written nothing yet");
+    }
+    output.result(&answer, || {
+        let lines = lines.iter().map(|Line { time, level, stream, message }| {
+            clean::single_line(&format!("{time} {level} {stream} {message}"), MAX_LINE_BYTES)
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    })
+}
+
+/// Starts a plugin.
+pub async fn enable(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
+    output.progress(&format!("starting {id}"));
+    let answer = client.send(client.request(Method::POST, &["api", "plugins", id.as_str(), "enable"])).await?;
+    output.result(&answer, || format!("{id} is active"))
+}
+
+/// Stops a plugin.
+pub async fn disable(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
+    output.progress(&format!("stopping {id}"));
+    let answer = client.send(client.request(Method::POST, &["api", "plugins", id.as_str(), "disable"])).await?;
+    output.result(&answer, || format!("{id} is disabled"))
+}
+
+/// Uninstalls a plugin.
+pub async fn remove(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
+    output.progress(&format!("removing {id}"));
+    let answer = client.send(client.request(Method::DELETE, &["api", "plugins", id.as_str()])).await?;
+    output.result(&answer, || format!("{id} is removed"))
+}
+
+/// A part of the answer in the form it should have.
+pub fn part<T: serde::de::DeserializeOwned>(value: &Value) -> Result<T, CliError> {
+    let read = T::deserialize(value);
+    read.map_err(|error| CliError::Answer(clean::single_line(&error.to_string(), MAX_LINE_BYTES)))
+}

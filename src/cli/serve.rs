@@ -1,0 +1,72 @@
+//! `serve`: sets up what is global to the process (log, TLS provider, panic log) and leaves the rest to `app`.
+
+use std::io::{self, IsTerminal};
+
+use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::EnvFilter;
+
+use super::error::CliError;
+use crate::{
+    app,
+    config::{self, ConfigError, Lookup, Overrides},
+};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  kandev-host serve
+  kandev-host serve --listen 0.0.0.0:8080 --home /var/lib/kandev
+  KANDEV_LOG=debug KANDEV_LOG_FORMAT=json kandev-host serve
+
+The operator's token is taken from KANDEV_ADMIN_TOKEN or KANDEV_ADMIN_TOKEN_FILE, else made on the first start and kept
+in <home>/admin-token. Everything else can be set in <home>/host.toml; `kandev-host config show` lists the keys.";
+
+/// What is silent unless the filter names it: the HTTP library reports every malformed request at level error, so that
+/// any stranger could fill the log.
+const QUIET: &str = "actix_http::h1::dispatcher=off";
+
+/// Runs the host until it is told to stop.
+pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
+    let config = config::load(overrides, env)?;
+    let _written_at_the_end = start_log(&config.log)?;
+    log_panics();
+    install_tls();
+    goplugin::warm_up_crypto();
+    Ok(app::run(config)?)
+}
+
+/// Chooses the process's TLS provider.
+pub fn install_tls() {
+    // Already installed only when two hosts share a process, which then share the provider too.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+}
+
+/// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
+fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
+    let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
+        key: key.to_owned(),
+        origin: config::Source::Environment(variable),
+        reason,
+    };
+    let filter =
+        EnvFilter::try_new(format!("{QUIET},{filter}")).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))?;
+    // A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. The guard writes
+    // what is left when it is dropped.
+    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
+        Ok("json") => log.json().flatten_event(true).init(),
+        Ok("" | "text") | Err(std::env::VarError::NotPresent) => log.with_ansi(io::stderr().is_terminal()).init(),
+        Ok(_) | Err(std::env::VarError::NotUnicode(_)) => {
+            return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
+        }
+    }
+    Ok(guard)
+}
+
+/// A panic becomes a line of the log, so that a JSON log stays one.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string);
+        tracing::error!(location, message = panic.payload_as_str().unwrap_or("no text"), "panic");
+    }));
+}

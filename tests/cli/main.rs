@@ -1,0 +1,12 @@
+//! The command line on the real binary: help, results as text and JSON, and exit codes (docs/cli.md). Commands that ask
+//! a host ask a real one.
+
+#[path = "../e2e/support/mod.rs"]
+mod support;
+
+mod command;
+mod database;
+mod help;
+mod pack;
+mod project;
+mod remote;

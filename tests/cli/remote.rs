@@ -1,0 +1,191 @@
+//! The commands that ask a running host.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::{
+    command::Desk,
+    support::{Guest, Host, Package, Settings, eventually, host::TOKEN},
+};
+
+/// The package as a file on the desk.
+async fn file(desk: &Desk, package: &Package) -> PathBuf {
+    let path = desk.path().join(format!("{}-{}.tar.gz", package.id(), package.version()));
+    std::fs::write(&path, package.archive().await).expect("the package is written");
+    path
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugins_whole_life_as_text() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    assert_eq!(desk.run(&["plugin", "list"]).expect(0).out, "no plugin is installed\n");
+    let path = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let done = desk.run(&["plugin", "install", path.to_str().unwrap()]).expect(0);
+    assert_eq!(done.out, "demo 1.0.0 is active\n");
+    assert!(done.err.lines().all(|line| line.starts_with("warning: ")), "{}", done.err);
+    assert!(
+        done.err.ends_with("\nwarning: the package is unsigned: only its checksums were verified\n"),
+        "{}",
+        done.err
+    );
+    let list = desk.run(&["plugin", "list"]).expect(0).out;
+    assert_eq!(list, "ID    VERSION  STATUS  RESTARTS  LAST ERROR\ndemo  1.0.0    active  0\n");
+    let show = desk.run(&["plugin", "show", "demo"]).expect(0).out;
+    assert!(show.starts_with("id:            demo\nversion:       1.0.0\nstatus:        active\n"), "{show}");
+    assert!(show.contains("\nwebhooks:      echo (public)\n"), "{show}");
+
+    let address = format!("{}/api/plugins/demo/webhooks/print?stream=stderr&text=hello-from-it", host.url());
+    host.client().post(address).send().await.expect("the webhook answers");
+    eventually("the line in the plugin's log", || async {
+        desk.run(&["plugin", "logs", "demo"]).expect(0).out.contains("hello-from-it")
+    })
+    .await;
+    let last = desk.run(&["plugin", "logs", "demo", "--lines", "1"]).expect(0).out;
+    assert_eq!(last.lines().count(), 1, "{last}");
+
+    assert_eq!(desk.run(&["plugin", "disable", "demo"]).expect(0).out, "demo is disabled\n");
+    assert_eq!(desk.run(&["plugin", "enable", "demo"]).expect(0).out, "demo is active\n");
+    assert_eq!(desk.run(&["plugin", "remove", "demo"]).expect(0).out, "demo is removed\n");
+    assert_eq!(desk.run(&["plugin", "list"]).expect(0).out, "no plugin is installed\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugins_whole_life_as_json() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let run = |arguments: &[&str]| {
+        let done = desk.run(&[&["--json", "plugin"], arguments].concat()).expect(0);
+        assert_eq!(done.err, "", "results on standard output only");
+        done.json()
+    };
+    assert_eq!(run(&["list"]), json!({"plugins": []}));
+    let path = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let installed = run(&["install", path.to_str().unwrap()]);
+    assert_eq!(installed["plugin"]["status"], "active");
+    let warnings = installed["warnings"].as_array().unwrap();
+    assert_eq!(warnings.last(), Some(&json!("the package is unsigned: only its checksums were verified")));
+    assert_eq!(run(&["list"])["plugins"][0]["id"], "demo");
+    assert_eq!(run(&["show", "demo"])["version"], "1.0.0");
+    assert!(run(&["logs", "demo", "-n", "0"])["lines"].as_array().unwrap().is_empty());
+    assert_eq!(run(&["disable", "demo"]), json!({"disabled": true}));
+    assert_eq!(run(&["enable", "demo"]), json!({"enabled": true}));
+    assert_eq!(run(&["remove", "demo"]), json!({"deleted": true}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn address_and_token_are_found_in_the_hosts_home() {
+    let mut host = Host::start_with(Settings::default().env("KANDEV_ADMIN_TOKEN", "")).await;
+    let desk = Desk::new();
+    let home = host.home().to_str().unwrap().to_owned();
+    desk.run(&["plugin", "list", "--home", &home]).expect(0);
+    let done = desk.run(&["plugin", "list", "--home", &home, "--token", "wrong"]).expect(4);
+    assert!(done.err.contains("does not accept the token from --token or KANDEV_ADMIN_TOKEN"), "{}", done.err);
+    host.kill();
+    let done = desk.run(&["plugin", "list", "--home", &home]).expect(3);
+    assert!(done.err.contains("cannot be reached: ") && done.err.contains("kandev-host serve"), "{}", done.err);
+}
+
+#[test]
+fn without_a_host_every_command_is_exit_code_3_and_says_what_to_start() {
+    let desk = Desk::new();
+    let home = desk.path().join(".kandev");
+    let package = desk.path().join("p.tar.gz");
+    std::fs::write(&package, "x").unwrap();
+    for command in [
+        &["list"][..],
+        &["show", "demo"],
+        &["logs", "demo"],
+        &["enable", "demo"],
+        &["disable", "demo"],
+        &["remove", "demo"],
+        &["install", "p.tar.gz"],
+    ] {
+        let done = desk.run(&[&["plugin"], command].concat()).expect(3);
+        let expected = format!(
+            "kandev-host: no host runs on {}: start it with `kandev-host serve`, or name another one with --home, \
+             --host or KANDEV_URL\n",
+            home.display()
+        );
+        assert_eq!((done.out.as_str(), done.err), ("", expected), "{command:?}");
+        let done = desk.run(&[&["--json", "plugin"], command].concat()).expect(3);
+        assert_eq!((done.error()["exit"].clone(), done.out.as_str()), (json!(3), ""), "{command:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_host_refuses_is_exit_code_4_with_its_text() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    for command in ["show", "logs", "enable", "disable", "remove"] {
+        let done = desk.run(&["plugin", command, "absent"]).expect(4);
+        let expected = "kandev-host: plugin not found; `kandev-host plugin list` shows what is installed\n";
+        assert_eq!((done.out.as_str(), done.err.as_str()), ("", expected), "{command}");
+        let error = desk.run(&["--json", "plugin", command, "absent"]).expect(4).error();
+        assert_eq!((&error["code"], &error["exit"]), (&json!("plugin_not_found"), &json!(4)), "{command}");
+    }
+    let broken =
+        Package::of(Guest::Rust, "demo", "1.0.0").manifest(|text| text.replace("api_version: 1", "api_version: 7"));
+    let path = file(&desk, &broken).await;
+    let done = desk.run(&["plugin", "install", path.to_str().unwrap()]).expect(4);
+    assert!(done.err.contains("unsupported api_version 7"), "{}", done.err);
+    let done = desk.run(&["plugin", "install", "http://127.0.0.1:9/x.tar.gz"]).expect(4);
+    assert!(done.err.contains("public addresses only"), "{}", done.err);
+    for id in ["..", "UPPER", "install", ""] {
+        let done = desk.run(&["plugin", "remove", id]).expect(2);
+        assert!(done.err.contains("invalid plugin id"), "{}", done.err);
+    }
+    let done = desk.run(&["plugin", "install", "no-such-file.tar.gz"]).expect(1);
+    assert!(done.err.contains("cannot read no-such-file.tar.gz: "), "{}", done.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_that_is_installed_and_does_not_run_is_exit_code_5() {
+    let host = Host::start_with(Settings::toml("[timing]\nrestart_delays = [\"50ms\"]\n")).await;
+    let desk = Desk::at(&host);
+    let package = Package::of(Guest::Rust, "demo", "1.0.0").switches(&json!({"crash_before_handshake": 7}));
+    let path = file(&desk, &package).await;
+    let done = desk.run(&["--json", "plugin", "install", path.to_str().unwrap()]).expect(5);
+    assert_eq!(done.json()["plugin"]["status"], "error");
+    let error = done.error();
+    assert_eq!((&error["code"], &error["exit"]), (&json!("not_running"), &json!(5)));
+    assert!(error["error"].as_str().unwrap().starts_with("plugin \"demo\" is installed but not running: "), "{error}");
+    let done = desk.run(&["plugin", "enable", "demo"]).expect(5);
+    assert!(done.err.contains("start \"demo\""), "{}", done.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_asked_for_and_never_sent_to_a_strange_address() {
+    let host = Host::start().await;
+    // The home of another host, whose token must stay there.
+    let other = Host::start_with(Settings::default().env("KANDEV_ADMIN_TOKEN", "")).await;
+    let desk = Desk::new();
+    let home = other.home().to_str().unwrap();
+    let done = desk.run(&["plugin", "list", "--home", home, "--host", host.url()]).expect(2);
+    assert!(done.err.contains("no token for the host at "), "{}", done.err);
+    assert!(!done.err.contains(TOKEN));
+    desk.run(&["plugin", "list", "--host", "nonsense", "--token", "x"]).expect(2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn something_else_and_a_silent_host_are_told_apart() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let desk = Desk::new();
+    let arguments = ["plugin", "list", "--host", url.as_str(), "--token", "x", "--timeout", "300ms"];
+    let done = desk.run(&arguments).expect(3);
+    assert!(done.err.contains("did not answer within 0.3 s"), "{}", done.err);
+    let answer = tokio::task::spawn_blocking(move || {
+        use std::io::{Read, Write};
+        // The first connection is the one that got no answer.
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi");
+        }
+    });
+    let done = desk.run(&["plugin", "list", "--host", &url, "--token", "x"]).expect(3);
+    assert!(done.err.contains("is no kandev-host (status 200)"), "{}", done.err);
+    answer.await.expect("the stand-in");
+}
