@@ -1,10 +1,11 @@
 #!/bin/sh
-# Every test of the workspace, the real-process ones with both fixture plugins; fails when a process is left behind.
+# Every test of the workspace, the real-process ones with both fixture plugins, those of the database on SQLite and
+# PostgreSQL; fails when a process is left behind.
 #
 #   scripts/test.sh [arguments of the test programs…]        for example: scripts/test.sh --show-output
 #
 # On Debian as root it installs what it needs; elsewhere it says what is missing. Without Go the cases on the Go fixture
-# are left out, loudly; with CI=true that is an error, and the lock file must be current.
+# are left out, without PostgreSQL those on it, loudly; with CI=true that is an error, and the lock file must be current.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -44,7 +45,15 @@ if go=$(scripts/ensure-go.sh 2>/dev/null); then
     (cd goplugin/tests/go && go vet ./...) || status=$?
     (cd tests/fixtures/go && go vet ./... && go test ./... && FIXTURE_BINARY=$root/target/fixtures/rust-fixture go test -count=1 .) || status=$?
 fi
-scripts/with-postgres.sh cargo test $locked --workspace --features kandev-host/failpoints --no-fail-fast -- "$@" || status=$?
+# One throw-away PostgreSQL server for all of them.
+with_postgres=scripts/with-postgres.sh
+if ! scripts/ensure-postgres.sh >/dev/null; then
+    echo "skipped: needs postgresql (see above); tests on PostgreSQL are left out"
+    [ "${CI:-}" != true ] || { echo "test: CI=true, so a missing PostgreSQL is an error" >&2; exit 1; }
+    with_postgres=
+fi
+# shellcheck disable=SC2086 # empty stands for nothing
+$with_postgres cargo test $locked --workspace --features kandev-host/failpoints --no-fail-fast -- "$@" || status=$?
 
 # A process that is on its way out has a moment.
 tries=0

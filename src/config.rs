@@ -12,6 +12,7 @@ mod rules;
 mod show;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::package;
 pub use show::{Row, rows};
+pub use variables::{Holds, VARIABLES, Variable};
 
 /// The whole configuration of one host process.
 #[derive(Debug, Clone)]
@@ -112,9 +114,12 @@ pub struct Timing {
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
-    /// One database statement, waiting for a connection included. Default 10 s.
+    /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
+    /// Between two attempts of database work whose connection was lost. Default 100 ms.
+    #[serde(with = "duration::one")]
+    pub database_retry: Duration,
     /// A whole package download. Default 60 s.
     #[serde(with = "duration::one")]
     pub download_timeout: Duration,
@@ -166,6 +171,7 @@ impl Default for Timing {
             webhook_timeout_authenticated: secs(150),
             ask_timeout: secs(5),
             database_timeout: secs(10),
+            database_retry: Duration::from_millis(100),
             download_timeout: secs(60),
             connect_timeout: secs(10),
             body_idle_timeout: secs(30),

@@ -3,7 +3,7 @@
 //! Imports go down only; `tests/architecture.rs` checks it.
 //!
 //! ```text
-//! 5  main, cli, app            the program, its command line, composition root
+//! 5  main, cli, app, probe     the program, its command line, composition root, asking a running host
 //! 4  http, grpc::host          edges: parse, authorize, ask, map the reply
 //! 3  actors                    own behaviour and order; the only place beside app that names actix
 //! 2  store, fetch, process, grpc::client   talk to the world
@@ -21,5 +21,6 @@ pub mod failpoint;
 pub mod fetch;
 pub mod grpc;
 pub mod http;
+pub mod probe;
 pub mod process;
 pub mod store;

@@ -36,6 +36,9 @@ pub enum CliError {
     /// No asynchronous runtime.
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
+    /// `health`.
+    #[error(transparent)]
+    Probe(#[from] crate::probe::ProbeError),
     /// Speaking to the host.
     #[error(transparent)]
     Client(#[from] ClientError),

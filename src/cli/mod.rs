@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod db;
 mod error;
+mod health;
 mod output;
 mod plugin;
 mod serve;
@@ -51,6 +52,9 @@ enum Command {
     /// Runs the host until it gets SIGINT or SIGTERM
     #[command(after_help = serve::EXAMPLES)]
     Serve(Settings),
+    /// Asks a running host whether it is ready
+    #[command(after_help = health::EXAMPLES)]
+    Health(health::Health),
     /// Makes, packs, installs and operates plugins
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
@@ -110,6 +114,7 @@ pub fn main() -> ExitCode {
     let env = |name: &str| std::env::var_os(name);
     let done = match command {
         Command::Serve(settings) => serve::run(settings.into(), &env),
+        Command::Health(arguments) => health::run(arguments, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),

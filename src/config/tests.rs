@@ -241,3 +241,19 @@ proptest! {
         let _ = file::parse(Path::new("host.toml"), &text);
     }
 }
+
+/// Other modules read three of them at the start, without the settings.
+#[test]
+fn the_list_of_variables_names_all_that_are_looked_up() {
+    let looked_up = std::cell::RefCell::new(std::collections::BTreeSet::new());
+    let home = tempfile::tempdir().unwrap();
+    let lookup = |name: &str| {
+        looked_up.borrow_mut().insert(name.to_owned());
+        (name == "KANDEV_HOME").then(|| home.path().as_os_str().to_owned())
+    };
+    load(Overrides::default(), &lookup).unwrap();
+    let elsewhere = ["KANDEV_LOG_FORMAT", "XDG_RUNTIME_DIR", "TMPDIR"].map(str::to_owned);
+    let expected: std::collections::BTreeSet<_> = looked_up.into_inner().into_iter().chain(elsewhere).collect();
+    let listed: std::collections::BTreeSet<_> = VARIABLES.iter().map(|variable| variable.name.to_owned()).collect();
+    assert_eq!(listed, expected);
+}

@@ -1,7 +1,8 @@
 //! State of plugins in the database: entries by (plugin, scope, scope id, key), and the quota of each plugin.
 //!
 //! All four parts are compared as exact text (host-data.md §7). The plugin id is the caller's word: the Host service
-//! knows it from the socket, no plugin says who it is.
+//! knows it from the socket, no plugin says who it is. Every call leaves the same rows when it is done twice, so all of
+//! them are repeated when their connection is lost (`Db::repeat`).
 
 use sea_orm::{
     ActiveValue::Set,
@@ -11,7 +12,7 @@ use sea_orm::{
 use serde_json::Value;
 use time::OffsetDateTime;
 
-use super::db::{Db, DbFault};
+use super::db::{Db, DbFault, MayBeFault};
 use crate::{
     config::Limits,
     domain::id::PluginId,
@@ -94,6 +95,18 @@ impl From<sea_orm::DbErr> for StateError {
     }
 }
 
+impl MayBeFault for StateError {
+    fn fault(&self) -> Option<&DbFault> {
+        match self {
+            Self::Database(fault) => Some(fault),
+            Self::Invalid { .. }
+            | Self::ValueTooLarge { .. }
+            | Self::QuotaExceeded { .. }
+            | Self::ListTooLarge { .. } => None,
+        }
+    }
+}
+
 impl StateStore {
     /// A store with the host's limits.
     pub fn new(db: Db, limits: &Limits) -> Self {
@@ -110,7 +123,7 @@ impl StateStore {
     pub async fn get(&self, plugin: &PluginId, scope: &Scope, key: &str) -> Result<Option<Value>, StateError> {
         self.check(scope, Some(key))?;
         let query = plugin_state::Entity::find_by_id(row_key(plugin, scope, key));
-        let row = self.db.bounded(async { Ok::<_, StateError>(query.one(self.db.reader()).await?) }).await?;
+        let row = self.db.repeat(async || Ok::<_, StateError>(query.clone().one(self.db.reader()).await?)).await?;
         row.map(|row| parse(&row.value)).transpose()
     }
 
@@ -140,7 +153,8 @@ impl StateStore {
             size_bytes: Set(size),
             updated_at: Set(now.replace_nanosecond(0).unwrap_or(now)),
         };
-        self.db.bounded(self.replace(plugin, row_key(plugin, scope, key), row, size)).await
+        let key = row_key(plugin, scope, key);
+        self.db.repeat(|| self.replace(plugin, key.clone(), row.clone(), size)).await
     }
 
     async fn replace(
@@ -167,22 +181,22 @@ impl StateStore {
     pub async fn delete(&self, plugin: &PluginId, scope: &Scope, key: &str) -> Result<(), StateError> {
         self.check(scope, Some(key))?;
         let key = row_key(plugin, scope, key);
-        let work = async {
+        let work = async || {
             let transaction = self.db.begin_write().await?;
             let used = lock_usage(&transaction, plugin).await?;
             if let Some(size) = stored_size(&transaction, key.clone()).await? {
-                plugin_state::Entity::delete_by_id(key).exec(&transaction).await?;
+                plugin_state::Entity::delete_by_id(key.clone()).exec(&transaction).await?;
                 write_usage(&transaction, plugin, used - size).await?;
             }
             Ok(transaction.commit().await?)
         };
-        self.db.bounded(work).await
+        self.db.repeat(work).await
     }
 
     /// All entries of one scope, ordered by the bytes of their key.
     pub async fn list(&self, plugin: &PluginId, scope: &Scope) -> Result<Vec<StateEntry>, StateError> {
         self.check(scope, None)?;
-        let rows = self.db.bounded(self.rows(plugin, scope)).await?;
+        let rows = self.db.repeat(|| self.rows(plugin, scope)).await?;
         let mut entries = Vec::with_capacity(rows.len());
         for row in rows {
             entries.push(StateEntry { value: parse(&row.value)?, key: row.key, updated_at: row.updated_at });
@@ -213,7 +227,7 @@ impl StateStore {
 
     /// Removes everything of a plugin, for its uninstall.
     pub async fn delete_all(&self, plugin: &PluginId) -> Result<(), StateError> {
-        let work = async {
+        let work = async || {
             let transaction = self.db.begin_write().await?;
             plugin_state::Entity::delete_many()
                 .filter(plugin_state::Column::PluginId.eq(plugin.to_string()))
@@ -222,7 +236,7 @@ impl StateStore {
             plugin_state_usage::Entity::delete_by_id(plugin.to_string()).exec(&transaction).await?;
             Ok(transaction.commit().await?)
         };
-        self.db.bounded(work).await
+        self.db.repeat(work).await
     }
 
     fn check(&self, scope: &Scope, key: Option<&str>) -> Result<(), StateError> {

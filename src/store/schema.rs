@@ -17,7 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Serialize;
 use time::OffsetDateTime;
 
-use super::db::{ConnectError, open_error};
+use super::db::{ConnectError, server_error, sqlite_error};
 
 /// One step of the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -87,7 +87,7 @@ async fn open(url: &str) -> Result<Option<DatabaseConnection>, ConnectError> {
             .map_err(|_| ConnectError::Address("it is not a PostgreSQL address".to_owned()))?
             .application_name("kandev-host")
             .disable_statement_logging();
-        let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await.map_err(open_error)?;
+        let pool = PgPoolOptions::new().max_connections(1).connect_with(options).await.map_err(server_error)?;
         return Ok(Some(pool.into()));
     }
     let options = SqliteConnectOptions::from_str(url).map_err(|error| ConnectError::Address(error.to_string()))?;
@@ -96,7 +96,7 @@ async fn open(url: &str) -> Result<Option<DatabaseConnection>, ConnectError> {
         return Ok(None);
     }
     let options = options.create_if_missing(false).pragma("query_only", "on").disable_statement_logging();
-    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.map_err(open_error)?;
+    let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.map_err(sqlite_error)?;
     Ok(Some(pool.into()))
 }
 

@@ -15,7 +15,7 @@ const fn part(level: u8, name: &'static str, beside: &'static [&'static str]) ->
 }
 
 /// docs/architecture.md, "Levels".
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     part(0, "domain", &[]),
     part(1, "config", &[]),
     part(1, "entities", &[]),
@@ -28,7 +28,8 @@ const PARTS: [Part; 15] = [
     part(4, "http", &[]),
     part(4, "grpc::host", &[]),
     part(5, "app", &[]),
-    part(5, "cli", &["app"]),
+    part(5, "probe", &[]),
+    part(5, "cli", &["app", "probe"]),
     part(5, "main", &["cli"]),
     // Only declare modules.
     part(0, "lib", &[]),

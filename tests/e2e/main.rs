@@ -7,6 +7,7 @@ mod support;
 
 #[cfg(feature = "failpoints")]
 mod crash_points;
+mod database;
 mod events;
 mod examples;
 mod host_calls;

@@ -34,7 +34,7 @@ pub fn of_state(error: StateError) -> Status {
 
 fn of_database(fault: &DbFault) -> Status {
     match fault {
-        DbFault::Unavailable(cause) => {
+        DbFault::Unavailable(cause) | DbFault::Lost(cause) => {
             warn!(cause, "the database is not available");
             Status::unavailable("the host's database is not available, try again")
         }

@@ -196,28 +196,7 @@ async fn writers_at_once_cannot_pass_the_quota_together(db: Db) {
     assert_eq!(written, 3);
 }
 
-macro_rules! suite {
-    ($($promise:ident),* $(,)?) => {
-        mod sqlite {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $promise() {
-                let (_folder, db) = crate::store::db::tests::sqlite().await;
-                super::$promise(db).await;
-            })*
-        }
-
-        mod postgres {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $promise() {
-                if let Some(db) = crate::store::db::tests::postgres().await {
-                    super::$promise(db).await;
-                }
-            })*
-        }
-    };
-}
-
-suite!(
+crate::store::db::tests::on_both_databases!(
     all_four_parts_tell_entries_apart,
     an_entry_without_a_value_is_found_with_none,
     any_text_of_json_survives,

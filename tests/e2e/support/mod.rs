@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports, reason = "a tool box: which tools are used is up to the cases")]
 
+pub mod database;
 pub mod files;
 pub mod guest;
 pub mod host;
@@ -10,6 +11,7 @@ pub mod process;
 pub mod raw;
 pub mod wait;
 
+pub use database::Database;
 pub use files::FileServer;
 pub use guest::Guest;
 pub use host::{Host, Settings};

@@ -1,0 +1,179 @@
+//! Databases of earlier versions are brought forward with their rows: `tests/fixtures/db/` has a dump of each schema
+//! there was, which is restored here and opened as the host does it. Its README says how a dump is made.
+
+use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, str::FromStr};
+
+use migration::{Migrator, MigratorTrait};
+use sea_orm::sqlx::{
+    self, AssertSqlSafe, ConnectOptions, Connection, postgres::PgConnection, sqlite::SqliteConnectOptions,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use test_postgres::Server;
+use time::macros::datetime;
+
+use super::tests::{address, connect};
+use crate::{
+    config::Limits,
+    domain::id::PluginId,
+    store::plugin_state::{Scope, StateEntry, StateStore},
+};
+
+/// Set by `scripts/dump-schema.sh` to the name of the dumps to write.
+const WRITE: &str = "KANDEV_WRITE_DUMPS";
+
+const KINDS: [&str; 2] = ["sqlite", "postgres"];
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/db")
+}
+
+/// Name and text of every dump of one kind.
+fn dumps(kind: &str) -> Vec<(String, String)> {
+    let end = format!(".{kind}.sql");
+    let entries = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let names = entries.filter_map(|name| name.strip_suffix(&end).map(str::to_owned));
+    let read = |name: String| {
+        let text = fs::read_to_string(folder().join(format!("{name}{end}"))).unwrap();
+        (name, text)
+    };
+    names.map(read).collect()
+}
+
+/// Every step of this version, oldest first.
+fn steps() -> Vec<String> {
+    Migrator::migrations().iter().map(|step| step.name().to_owned()).collect()
+}
+
+/// What every dump holds of plugin state.
+fn sample() -> [(Scope, StateEntry); 3] {
+    let scope = |name: &str, id: &str| Scope { name: name.to_owned(), id: id.to_owned() };
+    let entry = |key: &str, value: Value| StateEntry {
+        key: key.to_owned(),
+        value,
+        updated_at: datetime!(2026-11-29 12:00:00 UTC),
+    };
+    [
+        (scope("task", "t1"), entry("plain", json!({"n": 1, "list": [true, null, "x"]}))),
+        (scope("", ""), entry("weird \u{1F600} 'quoted'; --", json!({"\u{0}": "line\nbreak \\ \"quote\""}))),
+        (scope("instance", ""), entry("without a value", Value::Null)),
+    ]
+}
+
+fn plugin() -> PluginId {
+    PluginId::new("sample").unwrap()
+}
+
+async fn write_sample(url: &str) {
+    let db = connect(url).await.unwrap();
+    let store = StateStore::new(db.clone(), &Limits::default());
+    for (scope, entry) in sample() {
+        store.set(&plugin(), &scope, &entry.key, &entry.value, entry.updated_at).await.unwrap();
+    }
+    db.close().await.unwrap();
+}
+
+/// A dump as `sqlite3` and `pg_dump` write it.
+fn dump(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    // Lines with a backslash are commands of psql.
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().filter(|line| !line.starts_with('\\')).map(|line| format!("{line}\n")).collect()
+}
+
+async fn write_dumps(name: &str) {
+    let home = tempfile::tempdir().unwrap();
+    write_sample(&address(&home)).await;
+    let text = dump("sqlite3", &[home.path().join("kandev.db").to_str().unwrap(), ".dump"]);
+    fs::write(folder().join(format!("{name}.sqlite.sql")), text).unwrap();
+
+    let url = Server::shared().expect("dumps need PostgreSQL").database().await;
+    write_sample(&url).await;
+    let text = dump("pg_dump", &["--inserts", "--no-owner", "--no-privileges", "--dbname", &url]);
+    fs::write(folder().join(format!("{name}.postgres.sql")), text).unwrap();
+}
+
+#[tokio::test]
+async fn every_schema_step_has_a_dump_of_the_schema_it_makes() {
+    if let Ok(name) = std::env::var(WRITE) {
+        write_dumps(&name).await;
+    }
+    for kind in KINDS {
+        let newest = |text: &str| steps().into_iter().rfind(|step| text.contains(&format!("'{step}'")));
+        let dumped: BTreeSet<_> = dumps(kind).iter().filter_map(|(_, text)| newest(text)).collect();
+        let missing: Vec<_> = steps().into_iter().filter(|step| !dumped.contains(step)).collect();
+        assert_eq!(missing, [""; 0], "no {kind} dump: run scripts/dump-schema.sh (tests/fixtures/db/README.md)");
+    }
+    let names = |kind| dumps(kind).into_iter().map(|(name, _)| name).collect::<BTreeSet<_>>();
+    assert_eq!(names("sqlite"), names("postgres"));
+}
+
+async fn restored_sqlite(text: &str) -> TempDir {
+    let home = tempfile::tempdir().unwrap();
+    let options = SqliteConnectOptions::from_str(&address(&home)).unwrap().create_if_missing(true);
+    let mut connection = options.connect().await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(text.to_owned())).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    home
+}
+
+/// Tables, columns and indexes, without the order in which steps made them.
+async fn sqlite_schema(url: &str) -> Vec<String> {
+    let columns = "SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" || ' ' || c.pk || ' ' || \
+                   coalesce(c.dflt_value, '') FROM sqlite_master m JOIN pragma_table_info(m.name) c \
+                   WHERE m.type = 'table' UNION ALL SELECT sql FROM sqlite_master WHERE type <> 'table' AND sql <> '' \
+                   ORDER BY 1";
+    let mut connection = SqliteConnectOptions::from_str(url).unwrap().connect().await.unwrap();
+    sqlx::query_scalar(columns).fetch_all(&mut connection).await.unwrap()
+}
+
+async fn postgres_schema(url: &str) -> Vec<String> {
+    let columns = "SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || \
+                   coalesce(column_default, '') FROM information_schema.columns WHERE table_schema = 'public' \
+                   UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' \
+                   UNION ALL SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint \
+                   WHERE connamespace = 'public'::regnamespace ORDER BY 1";
+    let mut connection = PgConnection::connect(url).await.unwrap();
+    sqlx::query_scalar(columns).fetch_all(&mut connection).await.unwrap()
+}
+
+/// Opens the database as the host does; its rows are there and can be written.
+async fn assert_comes_forward(name: &str, url: &str) {
+    let db = connect(url).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let store = StateStore::new(db.clone(), &Limits::default());
+    for (scope, entry) in sample() {
+        assert_eq!(store.list(&plugin(), &scope).await.unwrap(), std::slice::from_ref(&entry), "{name}");
+        store.set(&plugin(), &scope, &entry.key, &json!({}), entry.updated_at).await.unwrap();
+        store.delete(&plugin(), &scope, &entry.key).await.unwrap();
+    }
+    db.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn every_sqlite_dump_comes_forward_with_its_rows_to_the_schema_of_a_new_database() {
+    let new = tempfile::tempdir().unwrap();
+    connect(&address(&new)).await.unwrap().close().await.unwrap();
+    let expected = sqlite_schema(&address(&new)).await;
+    assert!(expected.iter().any(|line| line.starts_with("plugin_state.value TEXT 1 ")), "{expected:?}");
+    for (name, text) in dumps("sqlite") {
+        let home = restored_sqlite(&text).await;
+        assert_comes_forward(&name, &address(&home)).await;
+        assert_eq!(sqlite_schema(&address(&home)).await, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_postgres_dump_comes_forward_with_its_rows_to_the_schema_of_a_new_database() {
+    let Some(server) = Server::shared() else { return };
+    let new = server.database().await;
+    connect(&new).await.unwrap().close().await.unwrap();
+    let expected = postgres_schema(&new).await;
+    assert!(expected.iter().any(|line| line.starts_with("plugin_state.value text NO")), "{expected:?}");
+    for (name, text) in dumps("postgres") {
+        let url = server.database().await;
+        test_postgres::execute(&url, &text).await;
+        assert_comes_forward(&name, &url).await;
+        assert_eq!(postgres_schema(&url).await, expected, "{name}");
+    }
+}
