@@ -19,6 +19,7 @@ pub const COMMANDS: [&[&str]; 19] = [
     &["db", "status"],
     &["config", "show"],
     &["completions"],
+    &["health"],
     &["plugin"],
     &["db"],
     &["config"],
