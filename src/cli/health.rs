@@ -40,7 +40,7 @@ pub fn run(Health { url, home, timeout }: Health, env: Lookup<'_>) -> Result<(),
         None => {
             let folder = config::load(Overrides { home, ..Overrides::default() }, env)?.run_dir();
             let found = run_folder::announced(&folder).ok().flatten();
-            found.ok_or_else(|| ProbeError::NoAddress(folder.display().to_string()))?.url
+            found.ok_or_else(|| ProbeError::NoAddress(folder.join("host.json").display().to_string()))?.url
         }
     };
     Ok(runtime()?.block_on(probe::ready(&url, Duration::from_secs(timeout)))?)

@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 19] = [
+pub const COMMANDS: [&[&str]; 20] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
