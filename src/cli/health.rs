@@ -21,7 +21,7 @@ Exits with 0 when the host is ready and with 1 when it is not. Needs no token.";
 /// The command's arguments.
 #[derive(Args)]
 pub struct Health {
-    /// Address of the host [default: what <home>/run/host.json says]
+    /// Address of the host [default: what run/host.json in the home says]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Folder of the host's files [env: KANDEV_HOME] [default: ~/.kandev]
