@@ -2,33 +2,33 @@
 //! buffer, and the live status; it decides by `domain::lifecycle` and `domain::delivery` and runs what they say.
 //!
 //! It writes no record: it reports every change to the registry. Reading order: this file has the messages and the
-//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events.
+//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass.
 
 mod delivery;
+mod door;
 mod supervision;
 
 use std::{
-    fmt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
+use actix::{Actor, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
+pub(super) use self::door::Door;
+use self::door::DoorKeeper;
+pub use self::door::{CallPermit, CallRefused};
 use self::supervision::Running;
 use super::{
-    AskError,
     events::Deliver,
-    spawn::{Tasks, ask, post_to},
+    spawn::{Tasks, post_to},
 };
 use crate::{
     config::{Limits, Timing},
     domain::{
-        delivery::DeliveryQueue,
         drop_report::{DropReport, Drops},
         id::PluginId,
         lifecycle::{Input, Lifecycle, Settlement},
@@ -36,7 +36,6 @@ use crate::{
         manifest::Manifest,
         record::{PluginRecord, Status},
     },
-    grpc::client::PluginClient,
     process::{HostServiceFactory, Launcher},
 };
 
@@ -140,47 +139,12 @@ pub struct Replace(pub PluginRecord);
 #[rtype(result = "()")]
 pub struct Condemn(pub String);
 
-/// Everything an edge needs for one call into the plugin.
-pub struct CallPermit {
-    client: Arc<dyn PluginClient>,
-    _slot: OwnedSemaphorePermit,
-    _in_flight: TaskTrackerToken,
-}
-
-impl CallPermit {
-    /// The plugin's calls. The permit must live until the answer was taken: a stop waits for it.
-    pub fn client(&self) -> &dyn PluginClient {
-        &*self.client
-    }
-}
-
-impl fmt::Debug for CallPermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallPermit").finish_non_exhaustive()
-    }
-}
-
-/// Why no call can be made now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CallRefused {
-    /// Not started, stopping, or waiting for a restart.
-    #[error("the plugin is not running")]
-    NotRunning,
-    /// `limits.webhook_concurrency` calls are under way.
-    #[error("the plugin has too many calls under way")]
-    TooMany,
-    /// The plugin's actor does not answer.
-    #[error(transparent)]
-    Ask(#[from] AskError),
-}
-
 /// Typed access to one plugin.
 #[derive(Clone)]
 pub struct PluginHandle {
-    pub(super) addr: Addr<PluginActor>,
     pub(super) id: PluginId,
     pub(super) manifest: Arc<Manifest>,
-    pub(super) ask_timeout: Duration,
+    pub(super) door: Door,
 }
 
 impl PluginHandle {
@@ -195,14 +159,13 @@ impl PluginHandle {
     }
 
     /// Asks to make one webhook call.
-    pub async fn begin_webhook(&self) -> Result<CallPermit, CallRefused> {
-        ask(&self.addr, BeginCall, self.ask_timeout).await?
+    ///
+    /// # Errors
+    /// [`CallRefused`]: the plugin is not up, or has enough to do.
+    pub fn begin_webhook(&self) -> Result<CallPermit, CallRefused> {
+        self.door.enter()
     }
 }
-
-#[derive(Message)]
-#[rtype(result = "Result<CallPermit, CallRefused>")]
-struct BeginCall;
 
 /// An input that a task of the actor reports.
 #[derive(Message)]
@@ -232,11 +195,11 @@ pub struct PluginActor {
     reported: Option<u64>,
     running: Option<Running>,
     abort: Option<CancellationToken>,
-    queue: DeliveryQueue<Arc<super::events::Event>>,
+    line: delivery::Line,
     drop_report: DropReport,
     /// What the report was told of so far.
     counted_drops: Drops,
-    slots: Arc<Semaphore>,
+    door: DoorKeeper,
     waiters: Vec<Waiter>,
     log: Arc<Mutex<LogBuffer>>,
     tasks: Tasks,
@@ -287,7 +250,7 @@ impl PluginActor {
             reported: None,
             running: None,
             abort: None,
-            queue: DeliveryQueue::new(crate::domain::delivery::Policy {
+            line: delivery::Line::new(crate::domain::delivery::Policy {
                 queue_events: limits.queue_events,
                 buffer_events: limits.buffer_events,
                 buffer_ttl: timing.buffer_ttl,
@@ -295,7 +258,7 @@ impl PluginActor {
             }),
             drop_report: DropReport::new(timing.warning_interval),
             counted_drops: Drops::default(),
-            slots: Arc::new(Semaphore::new(limits.webhook_concurrency)),
+            door: DoorKeeper(Door::new(limits.webhook_concurrency)),
             waiters: Vec::new(),
             log,
             tasks: Tasks::default(),
@@ -303,6 +266,11 @@ impl PluginActor {
             record,
             surroundings,
         }
+    }
+
+    /// Where calls into the plugin pass.
+    pub(super) fn door(&self) -> Door {
+        self.door.0.clone()
     }
 
     /// Notes something about the plugin where its operator looks first: among its own lines.
@@ -433,16 +401,6 @@ impl Handler<Deliver> for PluginActor {
 
     fn handle(&mut self, Deliver(event): Deliver, ctx: &mut Context<Self>) {
         self.enqueue(event, &ctx.address().downgrade());
-    }
-}
-
-impl Handler<BeginCall> for PluginActor {
-    type Result = Result<CallPermit, CallRefused>;
-
-    fn handle(&mut self, _: BeginCall, _: &mut Context<Self>) -> Self::Result {
-        let running = self.accepting().ok_or(CallRefused::NotRunning)?;
-        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| CallRefused::TooMany)?;
-        Ok(CallPermit { client: Arc::clone(&running.client), _slot: slot, _in_flight: running.calls.token() })
     }
 }
 

@@ -6,6 +6,7 @@
 //! plugin id here, and never hold up another id.
 
 mod actor;
+mod directory;
 mod disk;
 mod messages;
 
@@ -13,10 +14,13 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
     messages::{Adopt, Claim, Forget, Operate, Restore},
+};
+use self::{
+    directory::Directory,
+    messages::{BootAll, Get, List, Logs, StopAll},
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginView,
@@ -147,6 +151,7 @@ pub struct RegistryHandle {
 /// What a handle and the sequences in `installer` share.
 pub(super) struct Shared {
     pub addr: Addr<Registry>,
+    pub directory: Directory,
     pub config: Arc<Config>,
     pub packages: PackageStore,
     pub state: StateStore,
@@ -170,8 +175,10 @@ impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
         let Parts { config, surroundings, records, packages, state, db, bus, found } = parts;
-        let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, state, db }) }
+        let (directory, places) = (Directory::default(), packages.clone());
+        let registry = Registry::new(Arc::clone(&config), surroundings, records, places, bus, directory.clone(), found);
+        let addr = start(registry);
+        Self { shared: Arc::new(Shared { addr, directory, config, packages, state, db }) }
     }
 
     /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.
@@ -192,8 +199,11 @@ impl RegistryHandle {
     }
 
     /// A handle for calls into a plugin, whatever its status.
-    pub async fn plugin(&self, id: &str) -> Result<PluginHandle, RegistryError> {
-        ask(&self.shared.addr, Lookup(id.to_owned()), self.shared.ask_timeout()).await?
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`].
+    pub fn plugin(&self, id: &str) -> Result<PluginHandle, RegistryError> {
+        self.shared.directory.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
     }
 
     /// The newest log lines, oldest first.

@@ -285,7 +285,6 @@ fn describe_refusal(id: &PluginId, refused: &CallRefused) -> Described {
             let text = format!("plugin \"{id}\" has too many webhook calls under way");
             plain(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", text)
         }
-        CallRefused::Ask(ask) => describe_ask(ask),
     }
 }
 

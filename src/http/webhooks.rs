@@ -42,7 +42,7 @@ pub async fn relay(
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let path = relay::split_path(request.uri().path()).ok_or(ApiError::NoRoute)?;
-    let plugin = services.registry.plugin(&decoded(path.id)).await?;
+    let plugin = services.registry.plugin(&decoded(path.id))?;
     let webhook = declared(&plugin, &decoded(path.key))?;
     let timeout = match webhook.effective_access() {
         WebhookAccess::Public => services.timing.webhook_timeout,
@@ -64,7 +64,7 @@ pub async fn relay(
         body: body.bytes.clone(),
     };
     let id = plugin.id();
-    let permit = plugin.begin_webhook().await.map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
+    let permit = plugin.begin_webhook().map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
     let answer =
         permit.client().handle_webhook(call, timeout).await.map_err(|error| ApiError::Call(id.clone(), error))?;
     send(id, answer)

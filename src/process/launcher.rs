@@ -48,6 +48,27 @@ impl GoPluginLauncher {
         Self { forker, environment, sockets, timing, ladder, message_bytes: limits.message_bytes }
     }
 
+    /// Spawns, shakes hands and pings once: the plugin as goplugin knows it.
+    ///
+    /// # Errors
+    /// [`LaunchFailure`]; nothing of the process is left then.
+    pub async fn start(&self, request: LaunchRequest) -> Result<Plugin, LaunchFailure> {
+        let spec = tokio::select! {
+            spec = self.spec(&request) => spec?,
+            () = request.abort.cancelled() => return Err(LaunchFailure("the start was aborted".to_owned())),
+        };
+        let sink = sink(request.log);
+        let abort = request.abort.cancelled_owned();
+        let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
+        launched.map_err(|error| LaunchFailure(error.to_string()))
+    }
+
+    /// A started plugin as the actors know it.
+    pub fn adopt(&self, plugin: Plugin) -> Launched {
+        let client = ChannelClient::new(plugin.channel(), self.message_bytes);
+        Launched { client: Arc::new(client), process: Arc::new(Process { plugin, ladder: self.ladder }) }
+    }
+
     /// Makes the folders a start needs; off the async threads, since the disk may be slow.
     async fn spec(&self, request: &LaunchRequest) -> Result<LaunchSpec, LaunchFailure> {
         let (sockets, data_dir) = (self.sockets.clone(), request.data_dir.clone());
@@ -72,16 +93,8 @@ impl GoPluginLauncher {
 #[async_trait]
 impl Launcher for GoPluginLauncher {
     async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure> {
-        let spec = tokio::select! {
-            spec = self.spec(&request) => spec?,
-            () = request.abort.cancelled() => return Err(LaunchFailure("the start was aborted".to_owned())),
-        };
-        let sink = sink(request.log);
-        let abort = request.abort.cancelled_owned();
-        let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
-        let plugin = launched.map_err(|error| LaunchFailure(error.to_string()))?;
-        let client = ChannelClient::new(plugin.channel(), self.message_bytes);
-        Ok(Launched { client: Arc::new(client), process: Arc::new(Process { plugin, ladder: self.ladder }) })
+        let plugin = self.start(request).await?;
+        Ok(self.adopt(plugin))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect, Statement,
     sea_query::{Expr, OnConflict},
 };
 use serde_json::Value;
@@ -18,6 +18,11 @@ use crate::{
     domain::id::PluginId,
     entities::{plugin_state, plugin_state_usage},
 };
+
+/// Reads one value. Written out for both databases: building it for each call would be a good part of what the most
+/// frequent Host call costs (docs/performance.md).
+const GET: &str =
+    r#"SELECT "value" FROM "plugin_state" WHERE "plugin_id" = $1 AND "scope" = $2 AND "scope_id" = $3 AND "key" = $4"#;
 
 /// Reads and writes plugin state; clones share the database.
 #[derive(Clone, Debug)]
@@ -122,9 +127,16 @@ impl StateStore {
     /// The value, `Some(Null)` for an entry that was set without one, `None` when there is no entry.
     pub async fn get(&self, plugin: &PluginId, scope: &Scope, key: &str) -> Result<Option<Value>, StateError> {
         self.check(scope, Some(key))?;
-        let query = plugin_state::Entity::find_by_id(row_key(plugin, scope, key));
-        let row = self.db.repeat(async || Ok::<_, StateError>(query.clone().one(self.db.reader()).await?)).await?;
-        row.map(|row| parse(&row.value)).transpose()
+        let row = self.db.repeat(|| self.value(plugin, scope, key)).await?;
+        row.map(|text| parse(&text)).transpose()
+    }
+
+    async fn value(&self, plugin: &PluginId, scope: &Scope, key: &str) -> Result<Option<String>, StateError> {
+        let reader = self.db.reader();
+        let key = [plugin.as_str(), &scope.name, &scope.id, key].map(sea_orm::Value::from);
+        let statement = Statement::from_sql_and_values(reader.get_database_backend(), GET, key);
+        let row = reader.query_one_raw(statement).await?;
+        Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
     }
 
     /// Sets the value, replacing an earlier one; the last write to commit stays. `now` becomes the entry's

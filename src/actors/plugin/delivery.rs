@@ -1,27 +1,61 @@
 //! Sends the queue's events to the process, one at a time, and reports drops without flooding the log.
+//!
+//! The actor begins a run; the run then takes event after event from the [`Line`] for as long as the plugin
+//! acknowledges, without a message to the actor in between (docs/performance.md). What else becomes of an attempt is
+//! the actor's to decide.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use actix::WeakAddr;
 use kandev_proto::v1;
+use tokio_util::task::TaskTracker;
 
 use super::{Delivered, PluginActor, supervision::now};
 use crate::{
     actors::{events::Event, spawn::post_back},
     domain::{
-        delivery::{AfterFailure, Counters},
+        delivery::{AfterFailure, Attempt, Counters, DeliveryQueue, Policy},
         drop_report::{Drops, Verdict},
         lifecycle::State,
         log_line::Level,
         record::Status,
     },
-    grpc::client::CallError,
+    grpc::client::{CallError, PluginClient},
 };
+
+/// The plugin's queue, shared by the actor and the run under way. The lock is held for single steps of the queue and
+/// never while anything is waited for.
+#[derive(Clone)]
+pub struct Line(Arc<Mutex<DeliveryQueue<Arc<Event>>>>);
+
+impl Line {
+    /// An empty line.
+    pub fn new(policy: Policy) -> Self {
+        Self(Arc::new(Mutex::new(DeliveryQueue::new(policy))))
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, DeliveryQueue<Arc<Event>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an acknowledgement and gives what comes next. Nothing does when the outcome is late (the plugin's state
+    /// changed meanwhile), or when a stop waits for the calls under way.
+    fn next_after(&self, ticket: u64, calls: &TaskTracker) -> Option<Attempt<Arc<Event>>> {
+        let mut queue = self.lock();
+        if !queue.acknowledged(ticket) || calls.is_closed() {
+            return None;
+        }
+        queue.next_attempt()
+    }
+}
 
 /// What became of an attempt, or of a wait.
 pub enum Outcome {
-    /// The plugin answered, or did not.
-    Attempt(u64, Result<(), CallError>),
+    /// The plugin did not acknowledge.
+    Failed(u64, CallError),
     /// A retry's wait is over.
     RetryDue(u64),
     /// It is time to report drops again.
@@ -35,39 +69,38 @@ impl PluginActor {
             return;
         }
         let published = event.published;
-        self.queue.push(event, published);
+        self.line.lock().push(event, published);
         self.report_drops(addr);
         self.pump(addr);
     }
 
-    /// Sends the next event if the plugin accepts calls and nothing is in flight.
+    /// Begins a run if the plugin accepts calls, an event waits and none is in flight.
     pub(super) fn pump(&mut self, addr: &WeakAddr<Self>) {
         let Some(running) = self.accepting() else { return };
+        let Some(first) = self.line.lock().next_attempt() else { return };
         let (client, calls, ended) = (Arc::clone(&running.client), running.calls.clone(), running.ended.clone());
-        let Some(attempt) = self.queue.next_attempt() else { return };
         let timing = &self.surroundings.timing;
         let (deadline, exit_grace) = (timing.delivery_timeout, timing.pipe_grace);
-        let in_flight = calls.token();
-        let addr = addr.clone();
+        let (line, in_flight, addr) = (self.line.clone(), calls.token(), addr.clone());
         self.tasks.spawn(async move {
-            let result = client.deliver_event(wire_event(&attempt.event), deadline).await;
+            let (ticket, error) = match run(&*client, &line, &calls, first, deadline).await {
+                Ok(()) => return,
+                Err(failed) => failed,
+            };
             drop(in_flight);
-            if result == Err(CallError::Disconnected) {
+            if error == CallError::Disconnected {
                 // Most often the process has just ended. Its exit, which is reported as soon as its pipes are read,
                 // goes first: otherwise the next event would be sent to a dead process and charged with its crash.
                 let _ = tokio::time::timeout(exit_grace, ended.cancelled()).await;
             }
-            post_back(&addr, Delivered(Outcome::Attempt(attempt.ticket, result)));
+            post_back(&addr, Delivered(Outcome::Failed(ticket, error)));
         });
     }
 
     pub(super) fn outcome(&mut self, outcome: Outcome, addr: &WeakAddr<Self>) {
         match outcome {
-            Outcome::Attempt(ticket, Ok(())) => {
-                self.queue.acknowledged(ticket);
-            }
-            Outcome::Attempt(ticket, Err(error)) => self.attempt_failed(ticket, &error, addr),
-            Outcome::RetryDue(ticket) => self.queue.retry_due(ticket),
+            Outcome::Failed(ticket, error) => self.attempt_failed(ticket, &error, addr),
+            Outcome::RetryDue(ticket) => self.line.lock().retry_due(ticket),
             Outcome::ReportDue => self.report_drops_due(addr),
         }
         self.pump(addr);
@@ -75,14 +108,16 @@ impl PluginActor {
 
     /// The plugin is not healthy: its events are kept, as many and as long as the ring buffer allows.
     pub(super) fn suspend(&mut self, crashed: bool, addr: &WeakAddr<Self>) {
-        if let Some(event) = self.queue.suspend(crashed, now()) {
+        let given_up = self.line.lock().suspend(crashed, now());
+        if let Some(event) = given_up {
             self.gave_up(&event, "the plugin crashed or froze under it");
         }
         self.report_drops(addr);
     }
 
     fn attempt_failed(&mut self, ticket: u64, error: &CallError, addr: &WeakAddr<Self>) {
-        match self.queue.failed(ticket) {
+        let after = self.line.lock().failed(ticket);
+        match after {
             AfterFailure::Stale => {}
             AfterFailure::GaveUp(event) => self.gave_up(&event, &error.to_string()),
             AfterFailure::RetryAfter(delay, ticket) => {
@@ -116,7 +151,7 @@ impl PluginActor {
 
     /// Tells about new drops: at once, or together with later ones when `timing.warning_interval` is over.
     pub(super) fn report_drops(&mut self, addr: &WeakAddr<Self>) {
-        let Counters { overflowed, expired, .. } = self.queue.counters();
+        let Counters { overflowed, expired, .. } = self.line.lock().counters();
         let before = std::mem::replace(&mut self.counted_drops, Drops { overflowed, expired });
         let more = Drops { overflowed: overflowed - before.overflowed, expired: expired - before.expired };
         let verdict = self.drop_report.add(more, now());
@@ -146,6 +181,22 @@ impl PluginActor {
             }
         }
     }
+}
+
+/// Sends the first event and those after it; ends when the line gives no more, or with an attempt that failed.
+async fn run(
+    client: &dyn PluginClient,
+    line: &Line,
+    calls: &TaskTracker,
+    first: Attempt<Arc<Event>>,
+    deadline: Duration,
+) -> Result<(), (u64, CallError)> {
+    let mut next = Some(first);
+    while let Some(Attempt { event, ticket, .. }) = next {
+        client.deliver_event(wire_event(&event), deadline).await.map_err(|error| (ticket, error))?;
+        next = line.next_after(ticket, calls);
+    }
+    Ok(())
 }
 
 fn wire_event(event: &Event) -> v1::Event {

@@ -49,7 +49,13 @@ pub enum Happened {
 impl PluginActor {
     /// Takes an input and runs what follows from it.
     pub(super) fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
-        for effect in self.lifecycle.step(input) {
+        let effects = self.lifecycle.step(input);
+        // Before the effects: a stop must know every call that it has to wait for.
+        match self.accepting() {
+            Some(running) => self.door.0.open(&running.client, &running.calls),
+            None => self.door.0.close(),
+        }
+        for effect in effects {
             self.run(effect, ctx);
         }
         self.report();
@@ -102,7 +108,7 @@ impl PluginActor {
                 self.live.last_error = None;
                 self.live.last_error_at = None;
                 self.live.revision += 1;
-                self.queue.resume(now());
+                self.line.lock().resume(now());
                 self.report_drops(&ctx.address().downgrade());
             }
             Effect::Failed(why) => self.failed(&why, &ctx.address().downgrade()),
@@ -112,7 +118,7 @@ impl PluginActor {
             }
             Effect::Forget => {
                 self.running = None;
-                let forgotten = self.queue.clear();
+                let forgotten = self.line.lock().clear();
                 if forgotten > 0 {
                     tracing::info!(plugin.id = %self.id, events = forgotten, "undelivered events forgotten");
                 }

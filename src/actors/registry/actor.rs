@@ -16,9 +16,10 @@ use time::OffsetDateTime;
 
 use super::{
     RegistryError,
+    directory::Directory,
     disk::Disk,
     messages::{
-        Adopt, BootAll, Claim, ClaimGuard, Claimed, Forget, Get, List, Logs, Lookup, Operate, Release, Restore, StopAll,
+        Adopt, BootAll, Claim, ClaimGuard, Claimed, Forget, Get, List, Logs, Operate, Release, Restore, StopAll,
     },
     should_run,
 };
@@ -26,7 +27,8 @@ use crate::{
     actors::{
         EventBusHandle, PluginHandle, PluginView,
         plugin::{
-            ActorGone, Birth, Changed, Command, Condemn, LiveState, NotDone, PluginActor, Replace, Surroundings, Want,
+            ActorGone, Birth, Changed, Command, Condemn, Door, LiveState, NotDone, PluginActor, Replace, Surroundings,
+            Want,
         },
         spawn::{ask, post, start},
     },
@@ -34,7 +36,6 @@ use crate::{
     domain::{
         id::PluginId,
         log_line::LogBuffer,
-        manifest::Manifest,
         platform::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
@@ -44,9 +45,10 @@ use crate::{
 
 pub(super) struct Entry {
     pub(super) record: PluginRecord,
-    manifest: Arc<Manifest>,
     addr: Addr<PluginActor>,
     incarnation: u64,
+    /// Where calls into it pass.
+    door: Door,
     /// Of the last report taken from this incarnation.
     revision: u64,
     /// Panics of this plugin's actor in a row, for the backoff.
@@ -64,6 +66,7 @@ pub struct Registry {
     bus: EventBusHandle,
     found: Vec<PluginRecord>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
+    directory: Directory,
     claims: BTreeSet<PluginId>,
     /// Installed before this host started and never seen to run: verified before they do.
     unverified: BTreeSet<PluginId>,
@@ -78,6 +81,7 @@ impl Registry {
         records: RecordStore,
         packages: PackageStore,
         bus: EventBusHandle,
+        directory: Directory,
         found: Vec<PluginRecord>,
     ) -> Self {
         Self {
@@ -88,6 +92,7 @@ impl Registry {
             bus,
             found,
             entries: BTreeMap::new(),
+            directory,
             claims: BTreeSet::new(),
             unverified: BTreeSet::new(),
             incarnations: 0,
@@ -120,16 +125,21 @@ impl Registry {
             gone: ctx.address().recipient(),
             log: Arc::clone(&log),
         };
-        let addr = start(PluginActor::new(birth, Arc::clone(&self.surroundings)));
-        let manifest = Arc::new(record.manifest.clone());
-        self.subscribe(&id, &manifest, &addr);
-        let entry = Entry { record, manifest, addr, incarnation: self.incarnations, revision: 0, losses, log, disk };
-        self.entries.insert(id, entry);
+        let actor = PluginActor::new(birth, Arc::clone(&self.surroundings));
+        let door = actor.door();
+        let entry =
+            Entry { record, addr: start(actor), incarnation: self.incarnations, door, revision: 0, losses, log, disk };
+        self.entries.insert(id.clone(), entry);
+        self.make_known(&id);
     }
 
-    fn subscribe(&self, id: &PluginId, manifest: &Manifest, addr: &Addr<PluginActor>) {
+    /// Tells the bus and the edges of a new or replaced plugin.
+    fn make_known(&self, id: &PluginId) {
+        let Some(entry) = self.entries.get(id) else { return };
+        let manifest = Arc::new(entry.record.manifest.clone());
         let patterns = manifest.capabilities.events.iter().map(Pattern::new).collect();
-        self.bus.subscribe(id.clone(), patterns, addr.clone().recipient());
+        self.bus.subscribe(id.clone(), patterns, entry.addr.clone().recipient());
+        self.directory.put(PluginHandle { id: id.clone(), manifest, door: entry.door.clone() });
     }
 
     /// Takes a report, unless it is late, and has it written.
@@ -261,19 +271,6 @@ impl Handler<Get> for Registry {
     }
 }
 
-impl Handler<Lookup> for Registry {
-    type Result = Result<PluginHandle, RegistryError>;
-
-    fn handle(&mut self, Lookup(id): Lookup, _: &mut Context<Self>) -> Self::Result {
-        self.entry(&id).map(|entry| PluginHandle {
-            addr: entry.addr.clone(),
-            id: entry.record.id().clone(),
-            manifest: Arc::clone(&entry.manifest),
-            ask_timeout: self.config.timing.ask_timeout,
-        })
-    }
-}
-
 impl Handler<Logs> for Registry {
     type Result = Result<Vec<crate::domain::log_line::LogLine>, RegistryError>;
 
@@ -341,10 +338,8 @@ impl Handler<Adopt> for Registry {
         match self.entries.get_mut(&id) {
             Some(entry) => {
                 entry.record = record.clone();
-                entry.manifest = Arc::new(record.manifest.clone());
                 post(&entry.addr, Replace(record));
-                let (manifest, addr) = (Arc::clone(&entry.manifest), entry.addr.clone());
-                self.subscribe(&id, &manifest, &addr);
+                self.make_known(&id);
             }
             None => self.insert(record, ctx),
         }
@@ -368,6 +363,7 @@ impl Handler<Forget> for Registry {
     fn handle(&mut self, Forget(id): Forget, _: &mut Context<Self>) {
         // The actor ends with its last address.
         self.entries.remove(&id);
+        self.directory.remove(&id);
         self.bus.unsubscribe(id);
     }
 }

@@ -4,7 +4,7 @@ use actix::{Addr, Message};
 
 use super::{Registry, RegistryError};
 use crate::{
-    actors::{PluginHandle, PluginView, plugin::Want, spawn::post},
+    actors::{PluginView, plugin::Want, spawn::post},
     domain::{id::PluginId, log_line::LogLine, record::PluginRecord},
 };
 
@@ -17,11 +17,6 @@ pub struct List;
 #[derive(Message)]
 #[rtype(result = "Result<PluginView, RegistryError>")]
 pub struct Get(pub String);
-
-/// A handle to one plugin.
-#[derive(Message)]
-#[rtype(result = "Result<PluginHandle, RegistryError>")]
-pub struct Lookup(pub String);
 
 /// Log lines of one plugin.
 #[derive(Message)]
