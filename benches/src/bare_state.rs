@@ -14,7 +14,7 @@ use kandev_proto::{
     v1::{GetStateRequest, GetStateResponse},
 };
 use sea_orm::sqlx::{
-    self, Row,
+    self, ConnectOptions, Row,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions},
 };
 use tonic::{
@@ -46,7 +46,10 @@ pub struct BareState {
 
 impl BareState {
     pub async fn open(database: &Path, connections: u32) -> Outcome<Self> {
-        let options = SqliteConnectOptions::new().filename(database).journal_mode(SqliteJournalMode::Wal);
+        let options = SqliteConnectOptions::new()
+            .filename(database)
+            .journal_mode(SqliteJournalMode::Wal)
+            .disable_statement_logging();
         let pool = SqlitePoolOptions::new()
             .test_before_acquire(false)
             .max_connections(connections)

@@ -5,25 +5,22 @@
 
 mod bare_state;
 mod client;
-mod flame;
 mod load;
 mod package;
-mod report;
-mod rounds;
 mod rows;
 mod served;
 mod tap;
 mod world;
 
-use std::{fs, path::PathBuf, process::ExitCode, sync::Mutex};
+use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
+use kandev_benches::{Outcome, flame, report, rounds};
+use kandev_host::cli::log_writer;
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 
 use crate::{report::Line, rounds::Rounds};
-
-/// Any failure ends the run: a bench that could not measure has no figures.
-pub type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Measures the host against bare baselines.
 #[derive(Parser)]
@@ -111,7 +108,7 @@ fn main() -> ExitCode {
 fn measure(options: &Options) -> Outcome<bool> {
     fs::create_dir_all(&options.output)?;
     fs::write(options.output.join("pid"), std::process::id().to_string())?;
-    log_to_file(options)?;
+    let _log = log_to_file(options)?;
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     goplugin::warm_up_crypto();
     let mut told = Vec::new();
@@ -138,10 +135,11 @@ fn save(options: &Options, line: &Line) -> Outcome<()> {
     Ok(fs::write(options.output.join(format!("{}.json", line.row)), serde_json::to_vec_pretty(line)?)?)
 }
 
-/// The host logs a line for each request; so does the host in this process, into a file.
-fn log_to_file(options: &Options) -> Outcome<()> {
+/// The host logs a line for each request; so does the host in this process, by the same writer into a file.
+fn log_to_file(options: &Options) -> Outcome<WorkerGuard> {
     let filter = EnvFilter::try_new(std::env::var("KANDEV_LOG").unwrap_or_else(|_| "info".to_owned()))?;
     let file = fs::File::create(options.output.join("host.log"))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file)).init();
-    Ok(())
+    let (writer, guard) = log_writer(file);
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).init();
+    Ok(guard)
 }

@@ -135,3 +135,50 @@ fn short(value: f64) -> String {
         _ => format!("{value:.2}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(values: Values, bound: Bound) -> Told {
+        Line { row: "row", what: "what", unit: "ms", values, bound }.told()
+    }
+
+    fn pairs(baseline: f64, product: f64) -> Values {
+        Values::Pairs(Pairs { baseline: Series(vec![baseline; 3]), product: Series(vec![product; 3]) })
+    }
+
+    #[test]
+    fn a_rate_passes_at_its_bound_and_fails_below() {
+        assert!(told(pairs(100.0, 85.0), Bound::RatioAtLeast(0.85)).pass());
+        assert!(!told(pairs(100.0, 84.9), Bound::RatioAtLeast(0.85)).pass());
+    }
+
+    #[test]
+    fn a_time_passes_at_its_bound_and_fails_above() {
+        assert!(told(pairs(10.0, 11.0), Bound::RatioAtMost(1.1)).pass());
+        assert!(!told(pairs(10.0, 11.1), Bound::RatioAtMost(1.1)).pass());
+    }
+
+    #[test]
+    fn median_and_tail_must_both_hold() {
+        let values = || Values::Single(Series(vec![1.0, 2.0, 9.0]));
+        assert!(told(values(), Bound::AtMost { median: 2.0, p99: None }).pass());
+        assert!(told(values(), Bound::AtMost { median: 2.0, p99: Some(9.0) }).pass());
+        assert!(!told(values(), Bound::AtMost { median: 2.0, p99: Some(8.9) }).pass());
+        assert!(!told(values(), Bound::AtMost { median: 1.9, p99: Some(9.0) }).pass());
+    }
+
+    #[test]
+    fn rows_without_values_fail() {
+        assert!(!told(Values::Single(Series::default()), Bound::AtMost { median: 1.0, p99: None }).pass());
+        assert!(!told(Values::Pairs(Pairs::default()), Bound::RatioAtMost(9.0)).pass());
+    }
+
+    #[test]
+    fn the_table_has_a_line_for_each_row() {
+        let text = table(&[told(pairs(100.0, 85.0), Bound::RatioAtLeast(0.85))]);
+        let line = text.lines().nth(2);
+        assert_eq!(line, Some("| what | ms | 3 | 100 (100) | 85.0 (85.0) | 0.85 | ratio >= 0.85 | pass |"));
+    }
+}

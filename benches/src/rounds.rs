@@ -80,3 +80,56 @@ pub async fn alternate(
     }
     Ok(pairs)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::RefCell,
+        future::Future,
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
+    use super::*;
+
+    fn now<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    #[test]
+    fn the_median_is_the_middle_or_the_mean_of_the_two_middles() {
+        assert_eq!(Series(vec![3.0, 1.0, 2.0]).median(), 2.0);
+        assert_eq!(Series(vec![4.0, 1.0, 3.0, 2.0]).median(), 2.5);
+        assert_eq!(Series(vec![7.0]).median(), 7.0);
+        assert!(Series::default().median().is_nan());
+    }
+
+    #[test]
+    fn the_99th_percentile_of_few_values_is_the_largest() {
+        assert_eq!(Series((1..=15).map(f64::from).collect()).quantile(0.99), 15.0);
+        assert_eq!(Series((1..=200).map(f64::from).collect()).quantile(0.99), 199.0);
+    }
+
+    #[test]
+    fn the_ratio_is_the_median_of_the_rounds_ratios() {
+        // A machine that was twice as fast in the last round changes nothing.
+        let pairs = Pairs { baseline: Series(vec![100.0, 100.0, 200.0]), product: Series(vec![90.0, 80.0, 180.0]) };
+        assert_eq!(pairs.ratio(), 0.9);
+    }
+
+    #[test]
+    fn sides_take_turns_and_warm_up_rounds_do_not_count() {
+        let order = RefCell::new(String::new());
+        let side = |name: char, value: f64| {
+            order.borrow_mut().push(name);
+            Ok(value)
+        };
+        let rounds = Rounds { counted: 3, warm_up: 1, host_only: false };
+        let pairs = now(alternate(rounds, async || side('b', 1.0), async || side('p', 2.0))).unwrap();
+        assert_eq!(order.into_inner(), "bppbbppb");
+        assert_eq!((pairs.baseline.0, pairs.product.0), (vec![1.0; 3], vec![2.0; 3]));
+    }
+}

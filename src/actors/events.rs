@@ -1,11 +1,11 @@
-//! The event bus: matches a published event with the plugins' subscriptions and hands it to their actors, one delivery
+//! The event bus: matches a published event with the plugins' subscriptions and puts it into their lines, one delivery
 //! for each plugin however many of its patterns match (contract/lifecycle.md §10 row 11).
 //!
 //! It keeps no event and waits for no plugin: queues, order and retries are the plugin actors'.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use actix::{Actor, Addr, Context, Handler, Message, MessageResult, Recipient};
+use actix::{Actor, Addr, Context, Handler, Message, MessageResult};
 use prost::Message as _;
 use prost_types::{Struct, Value, value::Kind};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 use super::{
     AskError,
-    spawn::{ask, post, post_to, start},
+    plugin::Inlet,
+    spawn::{ask, post, start},
 };
 use crate::domain::{
     id::PluginId,
@@ -112,8 +113,8 @@ impl EventBusHandle {
     }
 
     /// Tells the bus of an installed plugin; replaces what it knew of it.
-    pub(super) fn subscribe(&self, id: PluginId, patterns: Vec<Pattern>, deliver: Recipient<Deliver>) {
-        post(&self.addr, Subscribe { id, patterns, deliver });
+    pub(super) fn subscribe(&self, id: PluginId, patterns: Vec<Pattern>, inlet: Inlet) {
+        post(&self.addr, Subscribe { id, patterns, inlet });
     }
 
     /// The plugin is uninstalled.
@@ -133,11 +134,6 @@ impl EventBusHandle {
     }
 }
 
-/// An event for one plugin's queue.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Deliver(pub Arc<Event>);
-
 #[derive(Message)]
 #[rtype(result = "Uuid")]
 struct Publish(NewEvent);
@@ -155,7 +151,7 @@ struct Emit {
 struct Subscribe {
     id: PluginId,
     patterns: Vec<Pattern>,
-    deliver: Recipient<Deliver>,
+    inlet: Inlet,
 }
 
 #[derive(Message)]
@@ -164,7 +160,7 @@ struct Unsubscribe(PluginId);
 
 struct Subscription {
     patterns: Vec<Pattern>,
-    deliver: Recipient<Deliver>,
+    inlet: Inlet,
 }
 
 /// The actor.
@@ -194,7 +190,7 @@ impl EventBus {
         });
         for subscription in self.subscriptions.values() {
             if subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject)) {
-                post_to(&subscription.deliver, Deliver(Arc::clone(&event)));
+                subscription.inlet.put(Arc::clone(&event));
             }
         }
         id
@@ -228,8 +224,8 @@ impl Handler<Emit> for EventBus {
 impl Handler<Subscribe> for EventBus {
     type Result = ();
 
-    fn handle(&mut self, Subscribe { id, patterns, deliver }: Subscribe, _: &mut Context<Self>) {
-        self.subscriptions.insert(id, Subscription { patterns, deliver });
+    fn handle(&mut self, Subscribe { id, patterns, inlet }: Subscribe, _: &mut Context<Self>) {
+        self.subscriptions.insert(id, Subscription { patterns, inlet });
     }
 }
 

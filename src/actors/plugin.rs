@@ -18,14 +18,14 @@ use time::OffsetDateTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::door::Door;
-use self::door::DoorKeeper;
 pub use self::door::{CallPermit, CallRefused};
 use self::supervision::Running;
-use super::{
-    events::Deliver,
-    spawn::{Tasks, post_to},
+use self::{delivery::Nudge, door::DoorKeeper};
+pub(super) use self::{
+    delivery::{Inlet, Line},
+    door::Door,
 };
+use super::spawn::{Tasks, post_to};
 use crate::{
     config::{Limits, Timing},
     domain::{
@@ -195,7 +195,7 @@ pub struct PluginActor {
     reported: Option<u64>,
     running: Option<Running>,
     abort: Option<CancellationToken>,
-    line: delivery::Line,
+    line: Line,
     drop_report: DropReport,
     /// What the report was told of so far.
     counted_drops: Drops,
@@ -250,12 +250,15 @@ impl PluginActor {
             reported: None,
             running: None,
             abort: None,
-            line: delivery::Line::new(crate::domain::delivery::Policy {
-                queue_events: limits.queue_events,
-                buffer_events: limits.buffer_events,
-                buffer_ttl: timing.buffer_ttl,
-                retries: timing.delivery_retries.clone(),
-            }),
+            line: Line::new(
+                crate::domain::delivery::Policy {
+                    queue_events: limits.queue_events,
+                    buffer_events: limits.buffer_events,
+                    buffer_ttl: timing.buffer_ttl,
+                    retries: timing.delivery_retries.clone(),
+                },
+                record.state.status != Status::Disabled,
+            ),
             drop_report: DropReport::new(timing.warning_interval),
             counted_drops: Drops::default(),
             door: DoorKeeper(Door::new(limits.webhook_concurrency)),
@@ -271,6 +274,11 @@ impl PluginActor {
     /// Where calls into the plugin pass.
     pub(super) fn door(&self) -> Door {
         self.door.0.clone()
+    }
+
+    /// Where its events wait.
+    pub(super) fn line(&self) -> Line {
+        self.line.clone()
     }
 
     /// Notes something about the plugin where its operator looks first: among its own lines.
@@ -385,6 +393,7 @@ impl Handler<Replace> for PluginActor {
         self.live.last_error_at = record.state.last_error_at;
         self.live.revision += 1;
         self.record = record;
+        self.tend_line();
     }
 }
 
@@ -396,11 +405,11 @@ impl Handler<Condemn> for PluginActor {
     }
 }
 
-impl Handler<Deliver> for PluginActor {
+impl Handler<Nudge> for PluginActor {
     type Result = ();
 
-    fn handle(&mut self, Deliver(event): Deliver, ctx: &mut Context<Self>) {
-        self.enqueue(event, &ctx.address().downgrade());
+    fn handle(&mut self, _: Nudge, ctx: &mut Context<Self>) {
+        self.nudged(&ctx.address().downgrade());
     }
 }
 

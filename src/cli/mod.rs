@@ -18,6 +18,7 @@ use clap::{Args, Parser, Subcommand};
 use error::CliError;
 use output::Output;
 use secrecy::SecretString;
+pub use serve::log_writer;
 
 use crate::config::Overrides;
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use tracing_appender::non_blocking::WorkerGuard;
+use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
 use super::error::CliError;
@@ -49,9 +49,7 @@ fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
     };
     let filter =
         EnvFilter::try_new(format!("{QUIET},{filter}")).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))?;
-    // A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. The guard writes
-    // what is left when it is dropped.
-    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
+    let (writer, guard) = log_writer(io::stderr());
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
         Ok("json") => log.json().flatten_event(true).init(),
@@ -61,6 +59,13 @@ fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
         }
     }
     Ok(guard)
+}
+
+/// A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. Lines that are ready
+/// together are written together. The guard writes what is left when it is dropped.
+pub fn log_writer(output: impl io::Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
+    // The thread flushes whenever no line waits.
+    tracing_appender::non_blocking(io::BufWriter::new(output))
 }
 
 /// A panic becomes a line of the log, so that a JSON log stays one.

@@ -122,6 +122,11 @@ impl<E: Clone> DeliveryQueue<E> {
         Some(attempt)
     }
 
+    /// Whether [`Self::next_attempt`] would give one.
+    pub fn is_due(&self) -> bool {
+        self.live && self.head == Head::Free && !self.line.is_empty()
+    }
+
     /// The plugin acknowledged. False when the outcome is late.
     pub fn acknowledged(&mut self, ticket: u64) -> bool {
         if self.head != Head::InFlight(ticket) {

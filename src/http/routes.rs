@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use actix_web::{
-    Route,
+    HttpMessage, Route,
+    dev::ServiceRequest,
     http::Method,
     middleware::{Next, from_fn},
     web::{self, ServiceConfig},
@@ -38,6 +39,10 @@ const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
 static TABLE: [Endpoint; 12] = [
+    // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
+    // `PluginWebhookAuthenticated` when the manifest wants a login.
+    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
+    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
@@ -47,11 +52,13 @@ static TABLE: [Endpoint; 12] = [
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
     get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
-    // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
-    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
-    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
 ];
+
+/// The path of the route that took a request, for its access line. Asking actix for it would match the address against
+/// every pattern again.
+#[derive(Clone, Copy)]
+pub struct Pattern(pub &'static str);
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,
 /// unknown paths 404.
@@ -75,8 +82,11 @@ pub fn configure(config: &mut ServiceConfig) {
 }
 
 fn route(endpoint: &Endpoint) -> Route {
-    let action = endpoint.action;
-    let gate = from_fn(move |request, next: Next<_>| gate::admit(action, request, next));
+    let (action, path) = (endpoint.action, endpoint.path);
+    let gate = from_fn(move |request: ServiceRequest, next: Next<_>| {
+        request.extensions_mut().insert(Pattern(path));
+        gate::admit(action, request, next)
+    });
     (endpoint.handler)().method(endpoint.method.clone()).wrap(gate)
 }
 

@@ -3,8 +3,10 @@
 //! Neither holds the query, a header or the raw path: all three may carry secrets (a webhook's address often does).
 //! The route's pattern and the plugin's id are enough to find the request.
 
+use std::borrow::Cow;
+
 use actix_web::{
-    Error,
+    Error, HttpMessage,
     body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     http::header::{HeaderName, HeaderValue},
@@ -14,6 +16,7 @@ use tokio::time::Instant;
 use tracing::Instrument;
 use uuid::Uuid;
 
+use super::routes::Pattern;
 use crate::domain::clean;
 
 /// Carries the request's id in the answer, unless a plugin's answer has its own.
@@ -40,11 +43,12 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
         {
             answer.headers_mut().insert(REQUEST_ID, value);
         }
-        let route = answer.request().match_pattern().unwrap_or_else(|| "none".to_owned());
+        let taken = answer.request().extensions().get::<Pattern>().map(|Pattern(path)| Cow::Borrowed(*path));
+        let route = taken.or_else(|| answer.request().match_pattern().map(Cow::Owned)).unwrap_or(Cow::Borrowed("none"));
         let plugin = answer.request().match_info().get("id").map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
             http.method = %clean::single_line(method.as_str(), 16),
-            http.route = route,
+            http.route = &*route,
             http.status = answer.status().as_u16(),
             plugin.id = plugin,
             peer = peer.map(tracing::field::display),

@@ -5,17 +5,21 @@
 //! the actor's to decide.
 
 use std::{
+    ops::{Deref, DerefMut},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use actix::WeakAddr;
+use actix::{Message, Recipient, WeakAddr};
 use kandev_proto::v1;
 use tokio_util::task::TaskTracker;
 
 use super::{Delivered, PluginActor, supervision::now};
 use crate::{
-    actors::{events::Event, spawn::post_back},
+    actors::{
+        events::Event,
+        spawn::{post_back, post_to},
+    },
     domain::{
         delivery::{AfterFailure, Attempt, Counters, DeliveryQueue, Policy},
         drop_report::{Drops, Verdict},
@@ -26,31 +30,97 @@ use crate::{
     grpc::client::{CallError, PluginClient},
 };
 
-/// The plugin's queue, shared by the actor and the run under way. The lock is held for single steps of the queue and
-/// never while anything is waited for.
+/// The plugin's queue, shared by the actor, the bus and the run under way. The lock is held for single steps of the
+/// queue and never while anything is waited for.
 #[derive(Clone)]
-pub struct Line(Arc<Mutex<DeliveryQueue<Arc<Event>>>>);
+pub struct Line(Arc<Mutex<Waiting>>);
+
+/// What waits, and who must hear of it.
+pub struct Waiting {
+    queue: DeliveryQueue<Arc<Event>>,
+    /// Whether the plugin wants what is published now.
+    wanted: bool,
+    /// A word to the actor is under way: one at a time is enough.
+    nudged: bool,
+}
+
+impl Deref for Waiting {
+    type Target = DeliveryQueue<Arc<Event>>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.queue
+    }
+}
+
+impl DerefMut for Waiting {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.queue
+    }
+}
 
 impl Line {
     /// An empty line.
-    pub fn new(policy: Policy) -> Self {
-        Self(Arc::new(Mutex::new(DeliveryQueue::new(policy))))
+    pub fn new(policy: Policy, wanted: bool) -> Self {
+        Self(Arc::new(Mutex::new(Waiting { queue: DeliveryQueue::new(policy), wanted, nudged: false })))
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, DeliveryQueue<Arc<Event>>> {
+    pub fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether what is published from now on waits here.
+    pub fn want(&self, wanted: bool) {
+        self.lock().wanted = wanted;
+    }
+
+    /// Takes a published event. True when the actor must be told, because a run can begin or an event was dropped.
+    fn put(&self, event: Arc<Event>) -> bool {
+        let mut line = self.lock();
+        if !line.wanted {
+            return false;
+        }
+        let (dropped, published) = (line.counters(), event.published);
+        line.push(event, published);
+        let matters = line.is_due() || line.counters() != dropped;
+        matters && !std::mem::replace(&mut line.nudged, true)
     }
 
     /// Notes an acknowledgement and gives what comes next. Nothing does when the outcome is late (the plugin's state
     /// changed meanwhile), or when a stop waits for the calls under way.
     fn next_after(&self, ticket: u64, calls: &TaskTracker) -> Option<Attempt<Arc<Event>>> {
-        let mut queue = self.lock();
-        if !queue.acknowledged(ticket) || calls.is_closed() {
+        let mut line = self.lock();
+        if !line.acknowledged(ticket) || calls.is_closed() {
             return None;
         }
-        queue.next_attempt()
+        line.next_attempt()
     }
 }
+
+/// Where the bus puts a plugin's events. No message to the actor while a run is under way, which takes them.
+#[derive(Clone)]
+pub struct Inlet {
+    line: Line,
+    actor: Recipient<Nudge>,
+}
+
+impl Inlet {
+    /// Into the line of this actor.
+    pub fn new(line: Line, actor: Recipient<Nudge>) -> Self {
+        Self { line, actor }
+    }
+
+    /// Takes an event, unless the plugin wants none.
+    pub fn put(&self, event: Arc<Event>) {
+        if self.line.put(event) {
+            post_to(&self.actor, Nudge);
+        }
+    }
+}
+
+/// Something happened in the line that the actor must act upon.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Nudge;
 
 /// What became of an attempt, or of a wait.
 pub enum Outcome {
@@ -63,13 +133,14 @@ pub enum Outcome {
 }
 
 impl PluginActor {
-    pub(super) fn enqueue(&mut self, event: Arc<Event>, addr: &WeakAddr<Self>) {
-        // A disabled plugin that is being enabled wants what is published from now on.
-        if self.lifecycle.status() == Status::Disabled && !matches!(self.lifecycle.state(), State::Starting { .. }) {
-            return;
-        }
-        let published = event.published;
-        self.line.lock().push(event, published);
+    /// Lets events in, or keeps them out. A disabled plugin that is being enabled wants what is published from now on.
+    pub(super) fn tend_line(&self) {
+        let starting = matches!(self.lifecycle.state(), State::Starting { .. });
+        self.line.want(self.lifecycle.status() != Status::Disabled || starting);
+    }
+
+    pub(super) fn nudged(&mut self, addr: &WeakAddr<Self>) {
+        self.line.lock().nudged = false;
         self.report_drops(addr);
         self.pump(addr);
     }

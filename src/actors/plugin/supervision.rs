@@ -50,7 +50,8 @@ impl PluginActor {
     /// Takes an input and runs what follows from it.
     pub(super) fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
         let effects = self.lifecycle.step(input);
-        // Before the effects: a stop must know every call that it has to wait for.
+        // Before the effects: a stop must know every call that it has to wait for, and nothing comes after a forgetting.
+        self.tend_line();
         match self.accepting() {
             Some(running) => self.door.0.open(&running.client, &running.calls),
             None => self.door.0.close(),

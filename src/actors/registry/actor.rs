@@ -27,8 +27,8 @@ use crate::{
     actors::{
         EventBusHandle, PluginHandle, PluginView,
         plugin::{
-            ActorGone, Birth, Changed, Command, Condemn, Door, LiveState, NotDone, PluginActor, Replace, Surroundings,
-            Want,
+            ActorGone, Birth, Changed, Command, Condemn, Door, Inlet, Line, LiveState, NotDone, PluginActor, Replace,
+            Surroundings, Want,
         },
         spawn::{ask, post, start},
     },
@@ -49,6 +49,8 @@ pub(super) struct Entry {
     incarnation: u64,
     /// Where calls into it pass.
     door: Door,
+    /// Where its events wait.
+    line: Line,
     /// Of the last report taken from this incarnation.
     revision: u64,
     /// Panics of this plugin's actor in a row, for the backoff.
@@ -126,9 +128,9 @@ impl Registry {
             log: Arc::clone(&log),
         };
         let actor = PluginActor::new(birth, Arc::clone(&self.surroundings));
-        let door = actor.door();
-        let entry =
-            Entry { record, addr: start(actor), incarnation: self.incarnations, door, revision: 0, losses, log, disk };
+        let (door, line) = (actor.door(), actor.line());
+        let (addr, incarnation) = (start(actor), self.incarnations);
+        let entry = Entry { record, addr, incarnation, door, line, revision: 0, losses, log, disk };
         self.entries.insert(id.clone(), entry);
         self.make_known(&id);
     }
@@ -138,7 +140,7 @@ impl Registry {
         let Some(entry) = self.entries.get(id) else { return };
         let manifest = Arc::new(entry.record.manifest.clone());
         let patterns = manifest.capabilities.events.iter().map(Pattern::new).collect();
-        self.bus.subscribe(id.clone(), patterns, entry.addr.clone().recipient());
+        self.bus.subscribe(id.clone(), patterns, Inlet::new(entry.line.clone(), entry.addr.clone().recipient()));
         self.directory.put(PluginHandle { id: id.clone(), manifest, door: entry.door.clone() });
     }
 
