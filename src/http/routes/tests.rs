@@ -60,6 +60,8 @@ fn the_table_is_what_the_documents_say() {
     assert_eq!(
         lines,
         [
+            "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
+            "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "GET /health health:read",
             "GET /ready health:read",
             "GET /api/plugins plugin:read",
@@ -69,8 +71,6 @@ fn the_table_is_what_the_documents_say() {
             "POST /api/plugins/{id}/enable plugin:enable",
             "POST /api/plugins/{id}/disable plugin:disable",
             "GET /api/plugins/{id}/logs plugin:logs",
-            "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
-            "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/v1/events event:publish",
         ]
     );
