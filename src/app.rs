@@ -99,6 +99,7 @@ struct Host {
     db: Db,
     registry: RegistryHandle,
     server: http::Running,
+    sockets: SocketRoot,
 }
 
 impl Host {
@@ -162,7 +163,7 @@ impl Host {
             limits: limits.clone(),
             plugins_dir: config.plugins_dir(),
             user_home: std::env::var("HOME").unwrap_or_default(),
-            launcher: Arc::new(launcher(&config, &run_folder, sockets)?),
+            launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
             host_services: Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits)),
         };
         let registry = RegistryHandle::start(Parts {
@@ -194,13 +195,13 @@ impl Host {
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, server })
+        Ok(Self { config, run_folder, db, registry, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, server } = self;
+        let Self { config, run_folder, db, registry, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // A quarter is kept for what comes after the requests.
@@ -220,6 +221,7 @@ impl Host {
         if timeout(limit, ladder).await.is_err() {
             tracing::warn!(limit_ms = limit.as_millis(), "the stop took longer than timing.shutdown_timeout");
         }
+        sockets.withdraw();
         if let Err(error) = run_folder.withdraw() {
             tracing::warn!(%error, "host.json was not removed");
         }

@@ -87,6 +87,22 @@ impl Pattern {
         &self.0
     }
 
+    /// Whether some subject exists that the pattern matches: no part of it is empty, `>` stands at the end alone, and it
+    /// has no white space or control character. A plugin's own events may have empty segments, so a pattern that begins
+    /// with `plugin.` and its id may hold some.
+    pub fn can_match(&self) -> bool {
+        let segments: Vec<&str> = self.0.split('.').collect();
+        let own = segments.len() > 2 && segments[0] == "plugin";
+        let last = segments.len() - 1;
+        !self.0.chars().any(|c| c.is_whitespace() || c.is_control())
+            && segments.iter().enumerate().all(|(place, segment)| match *segment {
+                "" => own && place > 1,
+                ">" => place == last,
+                "*" => true,
+                word => !word.contains(['*', '>']),
+            })
+    }
+
     /// Whether the pattern matches a published subject. Linear in the length of both; never fails.
     pub fn matches(&self, subject: &Subject) -> bool {
         matches(&self.0, &subject.0)
@@ -197,7 +213,25 @@ mod tests {
         assert_eq!(owner_conflict("a", "z", installed), None);
     }
 
+    #[test]
+    fn a_pattern_that_can_match_nothing_is_known() {
+        for text in ["", "task.", "task..x", "task.>.x", "ta*", "task.*x", "a b", ">x", "plugin..x", ".plugin.a"] {
+            assert!(!Pattern::new(text).can_match(), "{text}");
+        }
+        for text in ["*", ">", "task.*", "task.>", "*.created", "plugin.a.b..c", "plugin.a.done."] {
+            assert!(Pattern::new(text).can_match(), "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn what_matches_a_subject_can_match(pattern in "[a*>. ]{0,6}", subject in "[a.]{1,6}") {
+            if let Ok(subject) = Subject::new(subject) {
+                let pattern = Pattern::new(pattern);
+                prop_assert!(!pattern.matches(&subject) || pattern.can_match());
+            }
+        }
+
         #[test]
         fn matching_never_panics_and_equality_always_matches(pattern in ".{0,40}", subject in ".{0,40}") {
             let _ = matches(&pattern, &subject);

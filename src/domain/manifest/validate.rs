@@ -13,6 +13,7 @@ use super::{tools, ui};
 use crate::domain::capability::Capability;
 use crate::domain::clean::{plain_text, quote, single_line};
 use crate::domain::id::{ID_PATTERN, PluginId, is_identifier};
+use crate::domain::subject::Pattern;
 use crate::domain::version::check_minimum_form;
 
 /// Longest version in bytes; it is the name of a folder.
@@ -213,6 +214,12 @@ fn warnings(manifest: &Manifest, report: &mut Report) {
         if Capability::from_name(&word).is_none() {
             report.warning(format!("unknown capability {} grants nothing on this host", quote(&word)));
         }
+    }
+    for pattern in manifest.capabilities.events.iter().filter(|text| !Pattern::new(text.as_str()).can_match()) {
+        report.warning(format!(
+            "event pattern {} can never match: `*` stands for one whole segment, a final `>` for all that follow",
+            quote(pattern)
+        ));
     }
     if manifest.capabilities.agent_invoke && !has_utility_agent_field(manifest) {
         report.warning(

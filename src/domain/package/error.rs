@@ -5,6 +5,9 @@
 use crate::domain::clean::quote;
 use crate::domain::manifest::ManifestError;
 
+/// At most this many platforms of a package are named.
+const MAX_PLATFORMS_SHOWN: usize = 8;
+
 /// Why a package is refused. None of these depends on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
@@ -80,8 +83,13 @@ pub enum PackageError {
     #[error("pkgtar: manifest invalid: declared executable {0} not found in package")]
     ExecutableMissing(String),
     /// No executable is declared for this host.
-    #[error("pkgtar: host platform not supported by package: {0}")]
-    PlatformUnsupported(String),
+    #[error("pkgtar: host platform not supported by package: {host}; it has {offered}")]
+    PlatformUnsupported {
+        /// `<goos>-<goarch>`.
+        host: String,
+        /// What the package has instead, quoted and bounded.
+        offered: String,
+    },
 }
 
 impl PackageError {
@@ -101,12 +109,20 @@ impl PackageError {
             Self::ListedMissing(_) => "listed_file_missing",
             Self::Manifest(_) => "manifest_invalid",
             Self::ExecutableMissing(_) => "executable_missing",
-            Self::PlatformUnsupported(_) => "platform_unsupported",
+            Self::PlatformUnsupported { .. } => "platform_unsupported",
         }
     }
 
     pub(crate) fn bad_archive(text: impl Into<String>) -> Self {
         Self::BadArchive(text.into())
+    }
+
+    pub(crate) fn platform_unsupported<'a>(host: &str, offered: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: Vec<String> = offered.take(MAX_PLATFORMS_SHOWN + 1).map(quote).collect();
+        if names.len() > MAX_PLATFORMS_SHOWN {
+            names[MAX_PLATFORMS_SHOWN] = "others".to_owned();
+        }
+        Self::PlatformUnsupported { host: host.to_owned(), offered: names.join(", ") }
     }
 
     pub(super) fn unsafe_path(name: &str, fault: PathFault) -> Self {

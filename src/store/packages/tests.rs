@@ -208,7 +208,10 @@ async fn each_fault_of_a_package_has_its_text() {
             listed(broken, ""),
             "pkgtar: manifest invalid: invalid plugin id \"Acme\": must match ^[a-z0-9][a-z0-9._-]*$".to_owned(),
         ),
-        (listed(other, ""), format!("pkgtar: host platform not supported by package: {}", host_platform())),
+        (
+            listed(other, ""),
+            format!("pkgtar: host platform not supported by package: {}; it has \"plan9-mips\"", host_platform()),
+        ),
         (
             listed(&manifest("1"), ""),
             "pkgtar: manifest invalid: declared executable \"server/plugin\" not found in package".to_owned(),

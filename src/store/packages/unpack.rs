@@ -151,7 +151,9 @@ fn judge_content(contents: &Contents) -> Result<Parsed, PackageError> {
 
 fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<(), PackageError> {
     let executables = &manifest.runtime.executables;
-    let path = executables.get(platform).ok_or_else(|| PackageError::PlatformUnsupported(platform.to_owned()))?;
+    let path = executables
+        .get(platform)
+        .ok_or_else(|| PackageError::platform_unsupported(platform, executables.keys().map(String::as_str)))?;
     if !contents.files.contains_key(path.as_str()) {
         return Err(PackageError::ExecutableMissing(crate::domain::clean::quote(path)));
     }
