@@ -114,6 +114,9 @@ pub struct Timing {
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
+    /// How long a save of a plugin's settings waits for earlier saves of the same plugin; later: 409. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub config_wait: Duration,
     /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
@@ -170,6 +173,7 @@ impl Default for Timing {
             webhook_timeout: secs(30),
             webhook_timeout_authenticated: secs(150),
             ask_timeout: secs(5),
+            config_wait: secs(60),
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             download_timeout: secs(60),
@@ -245,6 +249,8 @@ pub struct Limits {
     pub log_lines: usize,
     /// Plugins started side by side when the host starts. Default 4.
     pub boot_parallelism: usize,
+    /// Saves of one plugin's settings that are under way or wait; one more: 429. Default 100.
+    pub config_saves: usize,
     /// JSON body of a request that is neither a package nor an event. Default 64 KiB.
     pub request_bytes: u64,
     /// Threads that serve REST requests. Default 2: they parse and wait, the work is done elsewhere.
@@ -277,6 +283,7 @@ impl Default for Limits {
             host_calls: 64,
             log_lines: 200,
             boot_parallelism: 4,
+            config_saves: 100,
             request_bytes: 64 * KIB,
             http_workers: 2,
             http_connections: 4096,

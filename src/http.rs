@@ -13,6 +13,7 @@ mod linger;
 mod plugins;
 mod routes;
 mod server;
+mod settings;
 mod tasks;
 mod token;
 mod trace;
@@ -28,7 +29,7 @@ pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
 use crate::{
-    actors::{EventBusHandle, RegistryHandle},
+    actors::{EventBusHandle, RegistryHandle, SettingsHandle},
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
@@ -39,6 +40,8 @@ use crate::{
 pub struct Services {
     /// Plugins.
     pub registry: RegistryHandle,
+    /// The plugins' settings.
+    pub settings: SettingsHandle,
     /// The event bus.
     pub events: EventBusHandle,
     /// Fetches packages by address.

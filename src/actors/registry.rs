@@ -16,7 +16,7 @@ use actix::Addr;
 use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
-    messages::{Adopt, Claim, Forget, Operate, Restore},
+    messages::{Adopt, Claim, ClaimGuard, Claimed, Forget, Operate, Restore},
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginView,
@@ -48,8 +48,8 @@ pub enum RegistryError {
     /// No such plugin.
     #[error("plugin not found")]
     NotFound(String),
-    /// An install, upgrade or uninstall of this id is under way.
-    #[error("plugin \"{0}\" is being installed, upgraded or uninstalled; try again when that is done")]
+    /// An install, upgrade, uninstall or a save of the settings of this id is under way.
+    #[error("plugin \"{0}\" is being installed, upgraded, configured or uninstalled; try again when that is done")]
     Busy(PluginId),
     /// The same version is installed already.
     #[error("pkgtar: version already installed: {}", .0.display())]

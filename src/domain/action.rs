@@ -19,6 +19,10 @@ pub enum Action {
     PluginDisable,
     /// Remove a plugin with its data.
     PluginUninstall,
+    /// Read a plugin's settings, secrets masked.
+    PluginConfigRead,
+    /// Replace a plugin's settings, which restarts it.
+    PluginConfigWrite,
     /// Read a plugin's last output.
     PluginLogs,
     /// Call a webhook that is open to everyone.
@@ -42,13 +46,15 @@ pub enum Group {
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
         Self::PluginEnable,
         Self::PluginDisable,
         Self::PluginUninstall,
+        Self::PluginConfigRead,
+        Self::PluginConfigWrite,
         Self::PluginLogs,
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
@@ -64,6 +70,8 @@ impl Action {
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
             Self::PluginUninstall => "plugin:uninstall",
+            Self::PluginConfigRead => "plugin:config_read",
+            Self::PluginConfigWrite => "plugin:config_write",
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
@@ -80,6 +88,8 @@ impl Action {
             | Self::PluginEnable
             | Self::PluginDisable
             | Self::PluginUninstall
+            | Self::PluginConfigRead
+            | Self::PluginConfigWrite
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
@@ -96,6 +106,8 @@ impl Action {
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
             Self::PluginUninstall => "remove a plugin with all its data",
+            Self::PluginConfigRead => "read a plugin's settings, secrets masked",
+            Self::PluginConfigWrite => "change a plugin's settings",
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",

@@ -31,6 +31,8 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginEnable
         | Action::PluginDisable
         | Action::PluginUninstall
+        | Action::PluginConfigRead
+        | Action::PluginConfigWrite
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
         | Action::EventPublish => false,

@@ -13,8 +13,9 @@ use serde::Serialize;
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
-    actors::{AskError, CallRefused, PublishError, RegistryError},
+    actors::{AskError, CallRefused, PublishError, RegistryError, SettingsError},
     domain::{
+        config_schema::Violation,
         id::PluginId,
         package::PackageError,
         redaction,
@@ -23,6 +24,8 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
+    store::plugin_config::ConfigError,
+    vault::VaultError,
 };
 
 /// How soon a caller may try again after "too many"; seconds.
@@ -54,6 +57,8 @@ pub enum ApiError {
     Package(PackageError),
     /// The registry refuses or fails.
     Registry(RegistryError),
+    /// Settings cannot be shown or saved.
+    Settings(SettingsError),
     /// The bus refuses or fails.
     Publish(PublishError),
     /// A subject that nobody can publish.
@@ -119,6 +124,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 struct ErrorBody<'a> {
     error: &'a str,
     code: &'static str,
+    /// Every broken rule of a config.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    violations: &'a [Violation],
 }
 
 impl ApiError {
@@ -139,6 +147,7 @@ impl ApiError {
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => describe_package(error),
             Self::Registry(error) => describe_registry(error),
+            Self::Settings(error) => describe_settings(error),
             Self::Publish(error) => describe_publish(error),
             Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
             Self::ReservedSubject => plain(
@@ -250,6 +259,23 @@ fn describe_registry(error: &RegistryError) -> Described {
     }
 }
 
+fn describe_settings(error: &SettingsError) -> Described {
+    match error {
+        SettingsError::Invalid(_) => plain(StatusCode::BAD_REQUEST, "config_invalid", error),
+        SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
+        SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
+        SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        // As for a start: the operator's own plugin, its diagnostic redacted.
+        SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
+        SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)
+        | SettingsError::Vault(VaultError::TooLarge { .. } | VaultError::TooMany { .. } | VaultError::Id) => {
+            plain(StatusCode::BAD_REQUEST, "config_invalid", format!("plugin config invalid: {error}"))
+        }
+        SettingsError::File(_) | SettingsError::Vault(_) => trouble(error),
+        SettingsError::Registry(error) => describe_registry(error),
+    }
+}
+
 fn describe_package(error: &PackageError) -> Described {
     match error {
         PackageError::CompressedTooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, error.code(), error),
@@ -333,7 +359,11 @@ impl ResponseError for ApiError {
         if again {
             answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
         }
-        answer.json(ErrorBody { error: &text, code })
+        let violations = match self {
+            Self::Settings(SettingsError::Invalid(refusal)) => refusal.violations.as_slice(),
+            _ => &[],
+        };
+        answer.json(ErrorBody { error: &text, code, violations })
     }
 }
 
@@ -354,6 +384,7 @@ from!(
     Fetch(FetchError),
     Package(PackageError),
     Registry(RegistryError),
+    Settings(SettingsError),
     Publish(PublishError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),
