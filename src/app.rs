@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    actors::{EventBusHandle, Parts, RegistryHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
     domain::record::PluginRecord,
     fetch::{Downloader, FetchError, SystemLookup},
@@ -64,6 +64,9 @@ pub enum AppError {
     /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
     Removal(#[from] StateError),
+    /// Saves of settings that an earlier host began.
+    #[error("cannot look for unfinished saves of plugin settings")]
+    Settings(#[from] SettingsError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
@@ -163,7 +166,7 @@ impl Host {
             plugins_dir: config.plugins_dir(),
             user_home: std::env::var("HOME").unwrap_or_default(),
             launcher: Arc::new(launcher(&config, &run_folder, sockets)?),
-            host_services: Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits)),
+            host_services: Arc::new(HostServices::new(state.clone(), configs.clone(), Arc::new(bus.clone()), limits)),
         };
         let registry = RegistryHandle::start(Parts {
             config: Arc::clone(&config),
@@ -176,10 +179,13 @@ impl Host {
             found,
         });
 
+        let settings = SettingsHandle::new(registry.clone(), configs, crate::vault::Vault, &config);
+        settings.recover().await?;
         let listener =
             http::listen(config.listen).map_err(|source| AppError::Listen { address: config.listen, source })?;
         let services = Services {
             registry: registry.clone(),
+            settings,
             events: bus,
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,

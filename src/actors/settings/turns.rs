@@ -78,10 +78,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn saves_of_one_plugin_wait_for_each_other_and_others_do_not() {
-        let turns = Turns::new(2, Duration::from_secs(5));
-        let first = turns.take(&id("a")).await.ok().unwrap();
+        let (turns, a) = (Turns::new(2, Duration::from_secs(5)), id("a"));
+        let first = turns.take(&a).await.ok().unwrap();
         turns.take(&id("b")).await.ok().unwrap();
-        let mut second = Box::pin(turns.take(&id("a")));
+        let mut second = Box::pin(turns.take(&a));
         assert!(futures_util::poll!(&mut second).is_pending());
         assert_eq!(turns.take(&id("a")).await.err(), Some(NoTurn::TooMany));
         drop(first);
@@ -95,9 +95,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_caller_that_goes_leaves_no_trace() {
-        let turns = Turns::new(5, Duration::from_secs(5));
-        let first = turns.take(&id("a")).await.ok().unwrap();
-        let mut gone = Box::pin(turns.take(&id("a")));
+        let (turns, a) = (Turns::new(5, Duration::from_secs(5)), id("a"));
+        let first = turns.take(&a).await.ok().unwrap();
+        let mut gone = Box::pin(turns.take(&a));
         assert!(futures_util::poll!(&mut gone).is_pending());
         drop(gone);
         drop(first);

@@ -62,7 +62,7 @@ pub fn of_publish(error: PublishError) -> Status {
 pub fn of_config(error: ConfigError) -> Status {
     match error {
         ConfigError::Secret { .. } => Status::failed_precondition(error.to_string()),
-        ConfigError::Io(_) | ConfigError::TooLarge { .. } | ConfigError::Malformed(_) => {
+        ConfigError::Io(_) | ConfigError::TooLarge { .. } | ConfigError::Unwritable | ConfigError::Malformed(_) => {
             error!(cause = %error, "a plugin's config cannot be read");
             internal()
         }
