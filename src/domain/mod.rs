@@ -18,6 +18,8 @@ pub mod principal;
 pub mod record;
 pub mod redaction;
 pub mod relay;
+pub mod secret;
+pub mod shared_secret;
 pub mod signature;
 pub mod subject;
 pub mod version;
