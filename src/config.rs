@@ -241,6 +241,12 @@ pub struct Limits {
     pub state_value_bytes: u64,
     /// All state of one plugin: keys, scopes and values. Default 64 MiB.
     pub state_plugin_bytes: u64,
+    /// Value of one secret. Default 64 KiB.
+    pub secret_value_bytes: u64,
+    /// Secrets that one plugin may store by SetSecret. Default 1000.
+    pub plugin_secrets: usize,
+    /// Secrets that the operator may keep for sharing. Default 1000.
+    pub shared_secrets: usize,
     /// Connections that read from SQLite (one more writes), or all connections to PostgreSQL. Default 8.
     pub database_connections: u32,
     /// Host calls of one plugin worked on at once; more wait in its connection. Default 64.
@@ -279,6 +285,9 @@ impl Default for Limits {
             state_key_bytes: 512,
             state_value_bytes: 4 * MIB,
             state_plugin_bytes: 64 * MIB,
+            secret_value_bytes: 64 * KIB,
+            plugin_secrets: 1000,
+            shared_secrets: 1000,
             database_connections: 8,
             host_calls: 64,
             log_lines: 200,

@@ -20,6 +20,7 @@ pub mod record;
 pub mod redaction;
 pub mod relay;
 pub mod secret;
+pub mod shared_secret;
 pub mod signature;
 pub mod subject;
 pub mod version;
