@@ -152,6 +152,8 @@ impl Host {
         sweep_processes(&run_folder, &config).await;
         let sockets = SocketRoot::prepare(run_folder.home_id(), &SocketRoot::places(|name| std::env::var_os(name)))?;
         let db = Db::connect(&config.database_url, timing, limits).await?;
+        let key = crate::vault::KeySource::File(config.home.join(crate::vault::FILE_NAME));
+        let vault = crate::vault::Vault::open(db.clone(), key, limits).await.expect("merge");
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
@@ -179,7 +181,7 @@ impl Host {
             found,
         });
 
-        let settings = SettingsHandle::new(registry.clone(), configs, crate::vault::Vault, &config);
+        let settings = SettingsHandle::new(registry.clone(), configs, vault, &config);
         settings.recover().await?;
         let listener =
             http::listen(config.listen).map_err(|source| AppError::Listen { address: config.listen, source })?;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{client::ClientError, plugin::new::NewError, plugin::pack::PackError};
+use super::{client::ClientError, plugin::SettingError, plugin::new::NewError, plugin::pack::PackError};
 use crate::{
     app::AppError,
     config::ConfigError,
@@ -62,6 +62,9 @@ pub enum CliError {
     /// `plugin new`.
     #[error(transparent)]
     New(#[from] NewError),
+    /// `plugin config set`.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The plugin is there and does not run.
     #[error("plugin \"{id}\" is installed but not running: {reason}; see `kandev-host plugin logs {id}`")]
     NotRunning {
@@ -86,6 +89,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Id(_) => USAGE,
+            Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
@@ -96,7 +100,7 @@ impl CliError {
                 | ClientError::NotAHost { .. } => NOT_REACHED,
                 ClientError::Token { .. } => REFUSED,
                 ClientError::Refused { status, code, .. } => match (code.as_str(), status) {
-                    ("start_failed", _) => NOT_RUNNING,
+                    ("start_failed" | "restart_failed", _) => NOT_RUNNING,
                     ("stopping" | "not_ready", _) => NOT_REACHED,
                     (_, 400..=499) => REFUSED,
                     // The way to the package failed, which the host only tells.

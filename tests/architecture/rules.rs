@@ -37,7 +37,7 @@ const PARTS: [Part; 17] = [
 ];
 
 /// What `domain` may name beside `std`: crates without I/O, clock and async.
-const PURE_CRATES: [&str; 16] = [
+const PURE_CRATES: [&str; 17] = [
     "std",
     "core",
     "alloc",
