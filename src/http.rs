@@ -12,10 +12,12 @@ mod install;
 mod linger;
 mod plugins;
 mod routes;
+mod secrets;
 mod server;
 mod tasks;
 mod token;
 mod trace;
+mod vault;
 mod webhooks;
 
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use crate::{
     domain::package,
     fetch::Downloader,
     store::packages::PackageStore,
+    vault::Vault,
 };
 
 /// What the handlers work with; one for the whole server.
@@ -41,6 +44,8 @@ pub struct Services {
     pub registry: RegistryHandle,
     /// The event bus.
     pub events: EventBusHandle,
+    /// The operator's secrets.
+    pub vault: Vault,
     /// Fetches packages by address.
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.

@@ -27,6 +27,16 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// List the operator's secrets and who may reveal each; never a value.
+    SecretRead,
+    /// Keep, change and remove the operator's secrets.
+    SecretWrite,
+    /// Say which plugins may reveal a secret.
+    SecretShare,
+    /// See where the vault's key comes from and what is sealed with it.
+    VaultRead,
+    /// Change the vault's key.
+    VaultRotate,
 }
 
 /// What an action is about, for listings.
@@ -38,11 +48,13 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// Secrets and the vault that keeps them.
+    Secrets,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 15] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
@@ -53,6 +65,11 @@ impl Action {
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::SecretRead,
+        Self::SecretWrite,
+        Self::SecretShare,
+        Self::VaultRead,
+        Self::VaultRotate,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -68,6 +85,11 @@ impl Action {
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::SecretRead => "secret:read",
+            Self::SecretWrite => "secret:write",
+            Self::SecretShare => "secret:share",
+            Self::VaultRead => "vault:read",
+            Self::VaultRotate => "vault:rotate",
         }
     }
 
@@ -84,6 +106,9 @@ impl Action {
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
+                Group::Secrets
+            }
         }
     }
 
@@ -100,6 +125,11 @@ impl Action {
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::SecretRead => "list secrets and who may reveal them, without their values",
+            Self::SecretWrite => "keep, change and remove secrets",
+            Self::SecretShare => "say which plugins may reveal a secret",
+            Self::VaultRead => "see the state of the vault",
+            Self::VaultRotate => "change the vault's key",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The operator's config of a plugin, `<plugins>/<id>.config.yml`: reading it for the plugin.
 //!
-//! Writing it, and the vault that its secret fields refer to, come with the config routes.
+//! A secret field holds a marker here (`domain::secret`); `grpc::host` puts the secret in its place.
 
 use std::{io, path::PathBuf};
 
@@ -31,12 +31,6 @@ pub enum ConfigError {
     /// Not YAML, or not a mapping.
     #[error("plugin config is not a YAML mapping: {0}; correct the file")]
     Malformed(String),
-    /// A field refers to the vault (wire.md §4).
-    #[error("plugins: resolve secret config field \"{field}\": plugins: secret vault not configured")]
-    Secret {
-        /// Which field.
-        field: String,
-    },
 }
 
 impl PluginConfigs {
@@ -45,8 +39,7 @@ impl PluginConfigs {
         Self { folder, max_bytes: limits.manifest_bytes }
     }
 
-    /// The config; empty when there is none. One secret field that cannot be resolved fails the whole
-    /// (host-data.md §7).
+    /// The config as it is stored; empty when there is none.
     pub async fn read(&self, plugin: &PluginId) -> Result<Map<String, Value>, ConfigError> {
         let file = match File::open(self.folder.join(format!("{plugin}.config.yml"))).await {
             Ok(file) => file,
@@ -58,13 +51,7 @@ impl PluginConfigs {
         if text.len() as u64 > self.max_bytes {
             return Err(ConfigError::TooLarge { limit: self.max_bytes });
         }
-        let config = tokio::task::spawn_blocking(move || parse(&text)).await.map_err(io::Error::other)??;
-        let unresolved =
-            config.iter().find(|(field, value)| **value == format!("vault:plugin:{plugin}:config:{field}"));
-        match unresolved {
-            Some((field, _)) => Err(ConfigError::Secret { field: field.clone() }),
-            None => Ok(config),
-        }
+        tokio::task::spawn_blocking(move || parse(&text)).await.map_err(io::Error::other)?
     }
 }
 
@@ -100,18 +87,14 @@ mod tests {
 
     #[tokio::test]
     async fn values_keep_their_types() {
-        let text = "url: https://example.org\nport: 8080\non: true\nlist: [a, 1]\nother: vault:plugin:b:config:other\n";
+        let text = "url: https://example.org\nport: 8080\non: true\nlist: [a, 1]\nother: vault:plugin:a:config:other\n";
         let expected = json!({"url": "https://example.org", "port": 8080, "on": true, "list": ["a", 1],
-                              "other": "vault:plugin:b:config:other"});
+                              "other": "vault:plugin:a:config:other"});
         assert_eq!(read(Some(text)).await, Ok(expected));
     }
 
     #[tokio::test]
     async fn what_is_not_usable_names_its_cause() {
-        assert_eq!(
-            read(Some("token: vault:plugin:a:config:token")).await.unwrap_err(),
-            "plugins: resolve secret config field \"token\": plugins: secret vault not configured"
-        );
         assert_eq!(read(Some(&"x".repeat(101))).await.unwrap_err(), "plugin config is larger than 100 bytes");
         let malformed = read(Some("- a\n- b\n")).await.unwrap_err();
         assert!(malformed.starts_with("plugin config is not a YAML mapping: "), "{malformed}");

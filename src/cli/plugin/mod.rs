@@ -8,10 +8,12 @@ mod operate;
 pub mod pack;
 mod view;
 
+pub use operate::part;
+
 use clap::{Args, Subcommand};
 use secrecy::SecretString;
 
-use super::{client::Client, error::CliError, output::Output, runtime, secret};
+use super::{client::Client, error::CliError, output::Output, runtime, secret_text};
 use crate::{
     config::{self, ClientFlags, Lookup},
     domain::id::PluginId,
@@ -71,7 +73,7 @@ pub struct Host {
     host: Option<String>,
     /// The operator's token; other users see a flag's value, so prefer the variable
     /// [env: KANDEV_ADMIN_TOKEN, KANDEV_ADMIN_TOKEN_FILE] [default: admin-token below home]
-    #[arg(long, value_name = "TOKEN", value_parser = secret)]
+    #[arg(long, value_name = "TOKEN", value_parser = secret_text)]
     token: Option<SecretString>,
     /// The host's folder, to find address and token [env: KANDEV_HOME] [default: ~/.kandev]
     #[arg(long, value_name = "FOLDER")]
@@ -91,7 +93,8 @@ pub struct OnePlugin {
 }
 
 impl Host {
-    fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
+    /// A client of it.
+    pub fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
         let Self { host, token, home, timeout } = self;
         let settings = config::load_client(ClientFlags { host, token, home, timeout }, env)?;
         Ok(Client::new(settings)?)
