@@ -38,6 +38,8 @@ pub struct Config {
     pub database_url: SecretString,
     /// The operator's token, when it was given; otherwise `<home>/admin-token` is made or read.
     pub admin_token: Option<SecretString>,
+    /// Keys of the vault with the variable that gave them; otherwise `<home>/vault.key` is made or read.
+    pub vault_key: Option<(SecretString, &'static str)>,
     /// Log filter in `tracing` syntax. Default `info`.
     pub log: String,
     /// What `min_kandev_version` of a manifest is compared with. Default `0.91.0`.

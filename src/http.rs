@@ -12,11 +12,13 @@ mod install;
 mod linger;
 mod plugins;
 mod routes;
+mod secrets;
 mod server;
 mod settings;
 mod tasks;
 mod token;
 mod trace;
+mod vault;
 mod webhooks;
 
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use crate::{
     domain::package,
     fetch::Downloader,
     store::packages::PackageStore,
+    vault::Vault,
 };
 
 /// What the handlers work with; one for the whole server.
@@ -44,6 +47,8 @@ pub struct Services {
     pub settings: SettingsHandle,
     /// The event bus.
     pub events: EventBusHandle,
+    /// The operator's secrets.
+    pub vault: Vault,
     /// Fetches packages by address.
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.

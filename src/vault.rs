@@ -101,6 +101,16 @@ pub enum VaultError {
     Database(#[from] DbFault),
 }
 
+impl VaultError {
+    /// The entry that cannot be had, when it is one entry's fault.
+    pub fn entry(&self) -> Option<&str> {
+        match self {
+            Self::ForeignKey { id, .. } | Self::Damaged { id } => Some(id),
+            Self::TooLarge { .. } | Self::TooMany { .. } | Self::Id | Self::Random(_) | Self::Database(_) => None,
+        }
+    }
+}
+
 impl From<DbErr> for VaultError {
     fn from(error: DbErr) -> Self {
         Self::Database(error.into())

@@ -6,7 +6,7 @@ use std::{path::PathBuf, time::Duration};
 
 use futures_util::StreamExt as _;
 use reqwest::{
-    Method, RequestBuilder, Response, Url,
+    Method, RequestBuilder, Response, StatusCode, Url,
     header::{ETAG, HeaderValue},
     redirect::Policy,
 };
@@ -235,6 +235,9 @@ impl Client {
             if body.len() > MAX_ANSWER_BYTES {
                 return Err(not_a_host());
             }
+        }
+        if status == StatusCode::NO_CONTENT {
+            return Ok(Value::Null);
         }
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|_| not_a_host());

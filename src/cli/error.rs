@@ -53,6 +53,20 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// A file or input with a secret's value.
+    #[error("cannot read the secret from {path}: {source}; it must be text", path = .path.display())]
+    SecretFile {
+        /// Which.
+        path: std::path::PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No secret of that id or name.
+    #[error("no secret is called \"{0}\"; `kandev-host secret list` shows what there is")]
+    NoSecret(String),
+    /// Several of that name.
+    #[error("several secrets are called \"{0}\": name one by its id, `kandev-host secret list` shows them")]
+    AmbiguousSecret(String),
     /// A package that no host would take, or that cannot be read.
     #[error("{0}; `kandev-host plugin pack` makes packages that hosts take")]
     Package(#[from] PackageStoreError),
@@ -110,6 +124,7 @@ impl CliError {
                 ClientError::Library(_) => FAILED,
             },
             Self::NotRunning { .. } => NOT_RUNNING,
+            Self::NoSecret(_) | Self::AmbiguousSecret(_) => REFUSED,
             _ => FAILED,
         }
     }
@@ -120,6 +135,7 @@ impl CliError {
             Self::Client(ClientError::Refused { code, .. }) => Some(code),
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
+            Self::NoSecret(_) => Some("secret_not_found"),
             _ => None,
         }
     }

@@ -31,6 +31,16 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// List the operator's secrets and who may reveal each; never a value.
+    SecretRead,
+    /// Keep, change and remove the operator's secrets.
+    SecretWrite,
+    /// Say which plugins may reveal a secret.
+    SecretShare,
+    /// See where the vault's key comes from and what is sealed with it.
+    VaultRead,
+    /// Change the vault's key.
+    VaultRotate,
 }
 
 /// What an action is about, for listings.
@@ -42,11 +52,13 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// Secrets and the vault that keeps them.
+    Secrets,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
@@ -59,6 +71,11 @@ impl Action {
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::SecretRead,
+        Self::SecretWrite,
+        Self::SecretShare,
+        Self::VaultRead,
+        Self::VaultRotate,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -76,6 +93,11 @@ impl Action {
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::SecretRead => "secret:read",
+            Self::SecretWrite => "secret:write",
+            Self::SecretShare => "secret:share",
+            Self::VaultRead => "vault:read",
+            Self::VaultRotate => "vault:rotate",
         }
     }
 
@@ -94,6 +116,9 @@ impl Action {
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
+                Group::Secrets
+            }
         }
     }
 
@@ -112,6 +137,11 @@ impl Action {
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::SecretRead => "list secrets and who may reveal them, without their values",
+            Self::SecretWrite => "keep, change and remove secrets",
+            Self::SecretShare => "say which plugins may reveal a secret",
+            Self::VaultRead => "see the state of the vault",
+            Self::VaultRotate => "change the vault's key",
         }
     }
 }

@@ -35,7 +35,12 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginConfigWrite
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
-        | Action::EventPublish => false,
+        | Action::EventPublish
+        | Action::SecretRead
+        | Action::SecretWrite
+        | Action::SecretShare
+        | Action::VaultRead
+        | Action::VaultRotate => false,
     }
 }
 

@@ -20,12 +20,13 @@ use crate::{
         package::PackageError,
         redaction,
         relay::{AnswerError, HeaderNotText},
+        shared_secret::SharedSecretError,
         subject::SubjectError,
     },
     fetch::FetchError,
     grpc::client::CallError,
     store::plugin_config::ConfigError,
-    vault::VaultError,
+    vault::{RotateError, SharedError, VaultError},
 };
 
 /// How soon a caller may try again after "too many"; seconds.
@@ -80,6 +81,12 @@ pub enum ApiError {
     Call(PluginId, CallError),
     /// A plugin's answer cannot be sent.
     Answer(PluginId, AnswerError),
+    /// Something asked about secrets that cannot be taken.
+    Secret(SharedSecretError),
+    /// A secret of the operator is not there, or the vault fails.
+    Shared(SharedError),
+    /// The vault's key was not changed, or not yet for all.
+    Rotate(RotateError),
     /// All room for webhook bodies is taken.
     NoRoom,
     /// Too many packages at once.
@@ -163,6 +170,12 @@ impl ApiError {
             Self::Call(id, error) => describe_call(id, error),
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
+            Self::Secret(error) => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
+            Self::Shared(SharedError::NotFound) => {
+                plain(StatusCode::NOT_FOUND, "secret_not_found", "secret not found; GET /api/v1/secrets lists them")
+            }
+            Self::Shared(SharedError::Vault(error)) => describe_vault(error),
+            Self::Rotate(error) => describe_rotation(error),
             Self::NoRoom => plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "no_room",
@@ -195,6 +208,31 @@ fn stopping() -> Described {
 
 fn too_many_installs() -> Described {
     plain(StatusCode::TOO_MANY_REQUESTS, "too_many_installs", "too many installs at once, try again (limits.installs)")
+}
+
+fn describe_vault(error: &VaultError) -> Described {
+    match error {
+        VaultError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "secret_too_large", error),
+        VaultError::TooMany { .. } => plain(StatusCode::CONFLICT, "too_many_secrets", error),
+        VaultError::Id => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
+        VaultError::ForeignKey { .. }
+        | VaultError::Damaged { .. }
+        | VaultError::Random(_)
+        | VaultError::Database(_) => trouble(error),
+    }
+}
+
+fn describe_rotation(error: &RotateError) -> Described {
+    match error {
+        RotateError::Busy => plain(StatusCode::CONFLICT, "rotation_busy", error),
+        RotateError::Given { .. } => plain(StatusCode::CONFLICT, "key_from_environment", error),
+        RotateError::Text(_) | RotateError::Same => plain(StatusCode::BAD_REQUEST, "invalid_key", error),
+        RotateError::Changed => plain(StatusCode::CONFLICT, "key_file_changed", error),
+        RotateError::Key(_) => trouble(error),
+        // Which secret it is and why is for whoever looks after the host, as the log is; no value is in it.
+        RotateError::Unfinished(cause) => plain(StatusCode::INTERNAL_SERVER_ERROR, "rotation_unfinished", error)
+            .with_note(format!("{error}: {cause}")),
+    }
 }
 
 fn describe_body(error: &BodyError) -> Described {
@@ -253,7 +291,7 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::State(_) => trouble(error),
+        RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),
     }
@@ -388,7 +426,16 @@ from!(
     Publish(PublishError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),
+    Secret(SharedSecretError),
+    Shared(SharedError),
+    Rotate(RotateError),
 );
+
+impl From<VaultError> for ApiError {
+    fn from(error: VaultError) -> Self {
+        Self::Shared(error.into())
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,8 @@
 //! The operator's config of a plugin, `<plugins>/<id>.config.yml`: reading it for the plugin and for the operator;
 //! [`write`](self) has the writing.
 //!
-//! It neither knows the schema nor the vault: a secret field holds its marker here (contract/rest.md §4).
+//! It neither knows the schema nor the vault: a secret field holds its marker here (`domain::secret`), and
+//! `grpc::host` puts the secret in its place.
 
 mod write;
 
@@ -62,12 +63,6 @@ pub enum ConfigError {
     /// No text holds this config so that it is read back as it is.
     #[error("the config cannot be written to a file; look for very deep nesting or odd field names")]
     Unwritable,
-    /// A field refers to the vault (wire.md §4).
-    #[error("plugins: resolve secret config field \"{field}\": plugins: secret vault not configured")]
-    Secret {
-        /// Which field.
-        field: String,
-    },
 }
 
 impl PluginConfigs {
@@ -126,19 +121,6 @@ impl PluginConfigs {
         }
         Ok(text)
     }
-
-    /// The config; empty when there is none. One secret field that cannot be resolved fails the whole
-    /// (host-data.md §7).
-    pub async fn read(&self, plugin: &PluginId) -> Result<Map<String, Value>, ConfigError> {
-        let text = self.text(plugin).await?;
-        let config = tokio::task::spawn_blocking(move || parse(&text)).await.map_err(io::Error::other)??;
-        let unresolved =
-            config.iter().find(|(field, value)| **value == format!("vault:plugin:{plugin}:config:{field}"));
-        match unresolved {
-            Some((field, _)) => Err(ConfigError::Secret { field: field.clone() }),
-            None => Ok(config),
-        }
-    }
 }
 
 fn parse(text: &str) -> Result<Map<String, Value>, ConfigError> {
@@ -161,7 +143,7 @@ mod tests {
         }
         let limits = Limits { manifest_bytes: 100, ..Limits::default() };
         let configs = PluginConfigs::new(folder.path().to_owned(), &limits);
-        let config = configs.read(&PluginId::new("a").unwrap()).await;
+        let config = configs.load(&PluginId::new("a").unwrap()).await.map(|stored| stored.values);
         config.map(Value::Object).map_err(|error| error.to_string())
     }
 
@@ -173,18 +155,14 @@ mod tests {
 
     #[tokio::test]
     async fn values_keep_their_types() {
-        let text = "url: https://example.org\nport: 8080\non: true\nlist: [a, 1]\nother: vault:plugin:b:config:other\n";
+        let text = "url: https://example.org\nport: 8080\non: true\nlist: [a, 1]\nother: vault:plugin:a:config:other\n";
         let expected = json!({"url": "https://example.org", "port": 8080, "on": true, "list": ["a", 1],
-                              "other": "vault:plugin:b:config:other"});
+                              "other": "vault:plugin:a:config:other"});
         assert_eq!(read(Some(text)).await, Ok(expected));
     }
 
     #[tokio::test]
     async fn what_is_not_usable_names_its_cause() {
-        assert_eq!(
-            read(Some("token: vault:plugin:a:config:token")).await.unwrap_err(),
-            "plugins: resolve secret config field \"token\": plugins: secret vault not configured"
-        );
         assert_eq!(read(Some(&"x".repeat(101))).await.unwrap_err(), "plugin config is larger than 100 bytes");
         let malformed = read(Some("- a\n- b\n")).await.unwrap_err();
         assert!(malformed.starts_with("plugin config is not a YAML mapping: "), "{malformed}");

@@ -67,6 +67,17 @@ impl Vault {
     /// # Errors
     /// [`VaultOpenError`]; nothing was changed then.
     pub async fn open(db: Db, source: KeySource, limits: &Limits) -> Result<Self, VaultOpenError> {
+        let (vault, ring) = Self::prove(db, source, limits).await?;
+        vault.settle(&ring).await;
+        Ok(vault)
+    }
+
+    /// A vault whose key is proven, with the keys it was opened with.
+    pub(super) async fn prove(
+        db: Db,
+        source: KeySource,
+        limits: &Limits,
+    ) -> Result<(Self, KeyRing), VaultOpenError> {
         let reading = source.clone();
         let found = blocking(move || reading.read()).await?;
         let (check, entries) = db.repeat(async || look(&db).await).await?;
@@ -104,8 +115,7 @@ impl Vault {
             None if entries == 0 => vault.write_check(ring.current()).await?,
             None => return Err(VaultOpenError::Damaged { entries }),
         }
-        vault.settle(&ring).await;
-        Ok(vault)
+        Ok((vault, ring))
     }
 
     async fn write_check(&self, key: &Key) -> Result<(), VaultError> {

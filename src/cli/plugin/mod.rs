@@ -9,11 +9,13 @@ mod operate;
 pub mod pack;
 mod view;
 
+pub use operate::part;
+
 use clap::{Args, Subcommand};
 pub use config::SettingError;
 use secrecy::SecretString;
 
-use super::{client::Client, error::CliError, output::Output, runtime, secret};
+use super::{client::Client, error::CliError, output::Output, runtime, secret_text};
 use crate::{
     config::{ClientFlags, Lookup, load_client, parse_duration},
     domain::id::PluginId,
@@ -77,7 +79,7 @@ pub struct Host {
     host: Option<String>,
     /// The operator's token; other users see a flag's value, so prefer the variable
     /// [env: KANDEV_ADMIN_TOKEN, KANDEV_ADMIN_TOKEN_FILE] [default: admin-token below home]
-    #[arg(long, value_name = "TOKEN", value_parser = secret)]
+    #[arg(long, value_name = "TOKEN", value_parser = secret_text)]
     token: Option<SecretString>,
     /// The host's folder, to find address and token [env: KANDEV_HOME] [default: ~/.kandev]
     #[arg(long, value_name = "FOLDER")]
@@ -97,7 +99,8 @@ pub struct OnePlugin {
 }
 
 impl Host {
-    fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
+    /// A client of it.
+    pub fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
         let Self { host, token, home, timeout } = self;
         let settings = load_client(ClientFlags { host, token, home, timeout }, env)?;
         Ok(Client::new(settings)?)

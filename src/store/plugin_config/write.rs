@@ -160,7 +160,7 @@ mod tests {
         let config = json!({"z": 1, "a": "yes", "10": 1.0, "2": null, "on": "off", "t": "12:30", "e": "1e3", "": "~",
             "m": "a\n  b\n", "n": "\u{0}\u{85}\u{feff}", "l": [[], {}, {"x": [true]}], "big": u64::MAX, "low": i64::MIN});
         configs(&folder).replace(&acme(), &render(config.clone()).unwrap()).unwrap();
-        let read = configs(&folder).read(&acme()).await.unwrap();
+        let read = configs(&folder).load(&acme()).await.unwrap().values;
         assert_eq!(Value::Object(read).to_string(), config.to_string());
         let mode = std::fs::metadata(folder.path().join("acme.config.yml")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
