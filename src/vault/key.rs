@@ -292,7 +292,8 @@ mod tests {
             let sealed = [(); 2].map(|()| key.seal(&id, &secret(&value)).unwrap());
             prop_assert_ne!(&sealed[0].nonce, &sealed[1].nonce);
             for Sealed { nonce, ciphertext, .. } in sealed {
-                prop_assert_eq!(key.open(&id, &nonce, &ciphertext).unwrap().expose_secret(), &value);
+                let opened = key.open(&id, &nonce, &ciphertext).unwrap();
+                prop_assert_eq!(opened.expose_secret(), &value);
             }
         }
 
