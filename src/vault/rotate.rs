@@ -162,7 +162,7 @@ impl Vault {
         }
     }
 
-    async fn reseal_batch(&self, key: &Arc<Key>) -> Result<Batch, VaultError> {
+    pub(super) async fn reseal_batch(&self, key: &Arc<Key>) -> Result<Batch, VaultError> {
         let transaction = self.inner.db.begin_write().await?;
         rows::lock_check(&transaction).await?;
         let rows = rows::sealed_otherwise(&transaction, key.id(), BATCH).await?;
@@ -179,7 +179,7 @@ impl Vault {
 }
 
 /// What one transaction of a rotation did.
-struct Batch {
+pub(super) struct Batch {
     rows: usize,
     secrets: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use sea_orm::{ConnectionTrait, EntityTrait};
+use sea_orm::EntityTrait;
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     config::Limits,
     domain::shared_secret::{SecretFilter, SecretScope},
-    store::db::tests::{on_both_databases, sqlite},
+    store::db::tests::{on_both_databases, sqlite, tamper},
 };
 
 /// A folder with a key file, and vaults of one database opened with it.
@@ -48,9 +48,7 @@ impl World {
     }
 
     async fn sql(&self, statement: &str) {
-        let transaction = self.db.begin_write().await.unwrap();
-        transaction.execute_unprepared(statement).await.unwrap();
-        transaction.commit().await.unwrap();
+        tamper(&self.db, statement).await;
     }
 
     /// Every row, to show that nothing was changed.
