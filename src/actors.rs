@@ -8,11 +8,13 @@ pub mod events;
 mod installer;
 mod plugin;
 mod registry;
+mod settings;
 mod spawn;
 
 pub use events::{EventBusHandle, NewEvent, PublishError};
 pub use plugin::{CallPermit, CallRefused, PluginHandle, Surroundings};
 pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
+pub use settings::{Expected, SettingsError, SettingsHandle, ShownConfig};
 
 use crate::domain::record::PluginRecord;
 

@@ -1,7 +1,7 @@
 //! The composition root: builds every part, starts them in order and stops them in reverse.
 //!
 //! Nothing here decides anything about plugins. Order of the start: home and its lock, processes and files that an
-//! earlier host left, database, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
+//! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
 //! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
 
 use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc};
@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use crate::{
-    actors::{EventBusHandle, Parts, RegistryHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
     domain::record::PluginRecord,
     fetch::{Downloader, FetchError, SystemLookup},
@@ -30,6 +30,7 @@ use crate::{
         records::RecordStore,
         run_folder::{RunFolder, RunFolderError},
     },
+    vault::{self, KeySource, Vault, VaultError, VaultOpenError},
 };
 
 /// Why the host could not start, or had to end.
@@ -55,6 +56,9 @@ pub enum AppError {
     /// The database.
     #[error(transparent)]
     Database(#[from] ConnectError),
+    /// The vault.
+    #[error(transparent)]
+    Vault(#[from] VaultOpenError),
     /// No short folder for sockets.
     #[error(transparent)]
     Sockets(#[from] SocketRootError),
@@ -64,6 +68,12 @@ pub enum AppError {
     /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
     Removal(#[from] StateError),
+    /// Saves of settings that an earlier host began.
+    #[error("cannot look for unfinished saves of plugin settings")]
+    Settings(#[from] SettingsError),
+    /// The same, its secrets.
+    #[error("cannot finish an earlier uninstall")]
+    RemovalOfSecrets(#[from] VaultError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
@@ -150,10 +160,12 @@ impl Host {
         sweep_processes(&run_folder, &config).await;
         let sockets = SocketRoot::prepare(run_folder.home_id(), &SocketRoot::places(|name| std::env::var_os(name)))?;
         let db = Db::connect(&config.database_url, timing, limits).await?;
+        // Before anything of a plugin is touched: without its key the start ends here.
+        let vault = Vault::open(db.clone(), key_source(&config), limits).await?;
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
-        finish_removals(&packages, &state).await?;
+        finish_removals(&packages, &state, &vault).await?;
         let found = load_records(&records)?;
 
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
@@ -164,7 +176,13 @@ impl Host {
             plugins_dir: config.plugins_dir(),
             user_home: std::env::var("HOME").unwrap_or_default(),
             launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
-            host_services: Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits)),
+            host_services: Arc::new(HostServices::new(
+                state.clone(),
+                configs.clone(),
+                vault.clone(),
+                Arc::new(bus.clone()),
+                limits,
+            )),
         };
         let registry = RegistryHandle::start(Parts {
             config: Arc::clone(&config),
@@ -172,16 +190,21 @@ impl Host {
             records,
             packages: packages.clone(),
             state,
+            vault: vault.clone(),
             db: db.clone(),
             bus: bus.clone(),
             found,
         });
 
+        let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
+        settings.recover().await?;
         let listener =
             http::listen(config.listen).map_err(|source| AppError::Listen { address: config.listen, source })?;
         let services = Services {
             registry: registry.clone(),
+            settings,
             events: bus,
+            vault,
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,
             package_limits: limits.package(),
@@ -240,9 +263,10 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 }
 
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
-async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<(), AppError> {
+async fn finish_removals(packages: &PackageStore, state: &StateStore, vault: &Vault) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
+        vault.delete_namespace(id).await?;
         state.delete_all(id).await?;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),
@@ -253,6 +277,13 @@ async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<
         tracing::info!(count = swept.leftovers, "unfinished files of an earlier host were removed");
     }
     Ok(())
+}
+
+fn key_source(config: &Config) -> KeySource {
+    match &config.vault_key {
+        Some((keys, variable)) => KeySource::Given { variable, keys: keys.clone() },
+        None => KeySource::File(config.home.join(vault::FILE_NAME)),
+    }
 }
 
 fn load_records(records: &RecordStore) -> Result<Vec<PluginRecord>, AppError> {

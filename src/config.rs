@@ -38,6 +38,8 @@ pub struct Config {
     pub database_url: SecretString,
     /// The operator's token, when it was given; otherwise `<home>/admin-token` is made or read.
     pub admin_token: Option<SecretString>,
+    /// Keys of the vault with the variable that gave them; otherwise `<home>/vault.key` is made or read.
+    pub vault_key: Option<(SecretString, &'static str)>,
     /// Log filter in `tracing` syntax. Default `info`.
     pub log: String,
     /// What `min_kandev_version` of a manifest is compared with. Default `0.91.0`.
@@ -114,6 +116,9 @@ pub struct Timing {
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
+    /// How long a save of a plugin's settings waits for earlier saves of the same plugin; later: 409. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub config_wait: Duration,
     /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
@@ -170,6 +175,7 @@ impl Default for Timing {
             webhook_timeout: secs(30),
             webhook_timeout_authenticated: secs(150),
             ask_timeout: secs(5),
+            config_wait: secs(60),
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             download_timeout: secs(60),
@@ -237,6 +243,12 @@ pub struct Limits {
     pub state_value_bytes: u64,
     /// All state of one plugin: keys, scopes and values. Default 64 MiB.
     pub state_plugin_bytes: u64,
+    /// Value of one secret. Default 64 KiB.
+    pub secret_value_bytes: u64,
+    /// Secrets that one plugin may store by SetSecret. Default 1000.
+    pub plugin_secrets: usize,
+    /// Secrets that the operator may keep for sharing. Default 1000.
+    pub shared_secrets: usize,
     /// Connections that read from SQLite (one more writes), or all connections to PostgreSQL. Default 8.
     pub database_connections: u32,
     /// Host calls of one plugin worked on at once; more wait in its connection. Default 64.
@@ -245,6 +257,8 @@ pub struct Limits {
     pub log_lines: usize,
     /// Plugins started side by side when the host starts. Default 4.
     pub boot_parallelism: usize,
+    /// Saves of one plugin's settings that are under way or wait; one more: 429. Default 100.
+    pub config_saves: usize,
     /// JSON body of a request that is neither a package nor an event. Default 64 KiB.
     pub request_bytes: u64,
     /// Threads that serve REST requests. Default 2: they parse and wait, the work is done elsewhere.
@@ -273,10 +287,14 @@ impl Default for Limits {
             state_key_bytes: 512,
             state_value_bytes: 4 * MIB,
             state_plugin_bytes: 64 * MIB,
+            secret_value_bytes: 64 * KIB,
+            plugin_secrets: 1000,
+            shared_secrets: 1000,
             database_connections: 8,
             host_calls: 64,
             log_lines: 200,
             boot_parallelism: 4,
+            config_saves: 100,
             request_bytes: 64 * KIB,
             http_workers: 2,
             http_connections: 4096,

@@ -12,10 +12,13 @@ mod install;
 mod linger;
 mod plugins;
 mod routes;
+mod secrets;
 mod server;
+mod settings;
 mod tasks;
 mod token;
 mod trace;
+mod vault;
 mod webhooks;
 
 use std::sync::Arc;
@@ -28,19 +31,24 @@ pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
 use crate::{
-    actors::{EventBusHandle, RegistryHandle},
+    actors::{EventBusHandle, RegistryHandle, SettingsHandle},
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
     store::packages::PackageStore,
+    vault::Vault,
 };
 
 /// What the handlers work with; one for the whole server.
 pub struct Services {
     /// Plugins.
     pub registry: RegistryHandle,
+    /// The plugins' settings.
+    pub settings: SettingsHandle,
     /// The event bus.
     pub events: EventBusHandle,
+    /// The operator's secrets.
+    pub vault: Vault,
     /// Fetches packages by address.
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.

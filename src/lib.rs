@@ -6,7 +6,7 @@
 //! 5  main, cli, app, probe     the program, its command line, composition root, asking a running host
 //! 4  http, grpc::host          edges: parse, authorize, ask, map the reply
 //! 3  actors                    own behaviour and order; the only place beside app that names actix
-//! 2  store, fetch, process, grpc::client   talk to the world
+//! 2  store, vault, fetch, process, grpc::client   talk to the world
 //! 1  config, entities          shapes only (and kandev_proto)
 //! 0  domain                    decisions: no I/O, no clock, no async
 //! ```
@@ -24,3 +24,4 @@ pub mod http;
 pub mod probe;
 pub mod process;
 pub mod store;
+pub mod vault;

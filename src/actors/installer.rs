@@ -226,7 +226,7 @@ impl Installer {
         let set_aside = blocking(move || Ok(packages.set_aside(&owner)?)).await;
         failpoint::hit("uninstall.set_aside");
         let rows_removed = match set_aside {
-            Ok(()) => self.shared.state.delete_all(id).await.map_err(RegistryError::from),
+            Ok(()) => self.remove_rows(id).await,
             Err(error) => Err(error),
         };
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
@@ -239,6 +239,12 @@ impl Installer {
             tracing::warn!(plugin.id = %id, %error, "files of an uninstalled plugin remain; the next start removes them");
         }
         Ok(())
+    }
+
+    async fn remove_rows(&self, id: &PluginId) -> Result<(), RegistryError> {
+        self.shared.vault.delete_namespace(id).await?;
+        failpoint::hit("uninstall.secrets_removed");
+        Ok(self.shared.state.delete_all(id).await?)
     }
 
     async fn operate(&self, id: &PluginId, want: Want, claimed: bool) -> Result<PluginView, RegistryError> {

@@ -16,7 +16,7 @@ use actix::Addr;
 use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
-    messages::{Adopt, Claim, Forget, Operate, Restore},
+    messages::{Adopt, Claim, ClaimGuard, Claimed, Forget, Operate, Restore},
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginView,
@@ -40,6 +40,7 @@ use crate::{
         plugin_state::{StateError, StateStore},
         records::RecordStore,
     },
+    vault::{Vault, VaultError},
 };
 
 /// Why a command about plugins failed. `http::error` maps it.
@@ -48,8 +49,8 @@ pub enum RegistryError {
     /// No such plugin.
     #[error("plugin not found")]
     NotFound(String),
-    /// An install, upgrade or uninstall of this id is under way.
-    #[error("plugin \"{0}\" is being installed, upgraded or uninstalled; try again when that is done")]
+    /// An install, upgrade, uninstall or a save of the settings of this id is under way.
+    #[error("plugin \"{0}\" is being installed, upgraded, configured or uninstalled; try again when that is done")]
     Busy(PluginId),
     /// The same version is installed already.
     #[error("pkgtar: version already installed: {}", .0.display())]
@@ -85,6 +86,9 @@ pub enum RegistryError {
     /// The database failed; the text is for the log.
     #[error("plugin state: {0}")]
     State(#[from] StateError),
+    /// The vault failed; the text is for the log.
+    #[error("plugin secrets: {0}")]
+    Vault(#[from] VaultError),
     /// An actor did not answer.
     #[error(transparent)]
     Ask(#[from] AskError),
@@ -130,6 +134,8 @@ pub struct Parts {
     pub packages: PackageStore,
     /// The plugins' stored state.
     pub state: StateStore,
+    /// The plugins' secrets.
+    pub vault: Vault,
     /// The database, for readiness.
     pub db: Db,
     /// The event bus.
@@ -150,6 +156,7 @@ pub(super) struct Shared {
     pub config: Arc<Config>,
     pub packages: PackageStore,
     pub state: StateStore,
+    pub vault: Vault,
     pub db: Db,
 }
 
@@ -169,9 +176,9 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, state, db, bus, found } = parts;
+        let Parts { config, surroundings, records, packages, state, vault, db, bus, found } = parts;
         let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, state, db }) }
+        Self { shared: Arc::new(Shared { addr, config, packages, state, vault, db }) }
     }
 
     /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.
@@ -221,7 +228,7 @@ impl RegistryHandle {
         self.operate(id, Want::Disabled).await
     }
 
-    /// Stops a plugin and removes everything of it: process, versions, record, own files, state.
+    /// Stops a plugin and removes everything of it: process, versions, record, own files, secrets, state.
     pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
         Installer::new(Arc::clone(&self.shared)).uninstall(id).await
     }

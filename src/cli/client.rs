@@ -5,7 +5,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use futures_util::StreamExt as _;
-use reqwest::{Method, RequestBuilder, Response, Url, redirect::Policy};
+use reqwest::{
+    Method, RequestBuilder, Response, StatusCode, Url,
+    header::{ETAG, HeaderValue},
+    redirect::Policy,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -115,6 +119,15 @@ pub enum ClientError {
 struct Refusal {
     error: String,
     code: String,
+    /// Of a config: every broken rule, of which the text may name the first only.
+    #[serde(default)]
+    violations: Vec<Violation>,
+}
+
+#[derive(Deserialize)]
+struct Violation {
+    path: String,
+    message: String,
 }
 
 /// One host, one operator.
@@ -181,6 +194,17 @@ impl Client {
         self.send(self.request(Method::GET, path)).await
     }
 
+    /// As [`Self::get`], with the answer's `ETag`.
+    pub async fn get_tagged(&self, path: &[&str]) -> Result<(Value, Option<HeaderValue>), ClientError> {
+        let request = self.request(Method::GET, path);
+        let receive = async {
+            let response = request.send().await.map_err(|error| self.not_reached(&error))?;
+            let tag = response.headers().get(ETAG).cloned();
+            Ok((self.read(response).await?, tag))
+        };
+        timeout(self.timing.answer, receive).await.unwrap_or_else(|_| Err(self.timed_out()))
+    }
+
     /// Sends a request that has no large body; the whole answer must be there within [`ClientTiming::answer`].
     pub async fn send(&self, request: RequestBuilder) -> Result<Value, ClientError> {
         let after = self.timing.answer;
@@ -212,6 +236,9 @@ impl Client {
                 return Err(not_a_host());
             }
         }
+        if status == StatusCode::NO_CONTENT {
+            return Ok(Value::Null);
+        }
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|_| not_a_host());
         }
@@ -219,7 +246,11 @@ impl Client {
             Ok(Refusal { code, .. }) if code == "unauthenticated" => {
                 Err(ClientError::Token { url: self.url.clone(), origin: self.token_from })
             }
-            Ok(Refusal { error, code }) => {
+            Ok(Refusal { error, code, violations }) => {
+                let mut error = error;
+                for Violation { path, message } in violations.iter().filter(|_| violations.len() > 1) {
+                    error += &format!("\n  {path}: {message}");
+                }
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{client::ClientError, plugin::new::NewError, plugin::pack::PackError};
+use super::{client::ClientError, plugin::SettingError, plugin::new::NewError, plugin::pack::PackError};
 use crate::{
     app::AppError,
     config::ConfigError,
@@ -53,6 +53,20 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// A file or input with a secret's value.
+    #[error("cannot read the secret from {path}: {source}; it must be text", path = .path.display())]
+    SecretFile {
+        /// Which.
+        path: std::path::PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No secret of that id or name.
+    #[error("no secret is called \"{0}\"; `kandev-host secret list` shows what there is")]
+    NoSecret(String),
+    /// Several of that name.
+    #[error("several secrets are called \"{0}\": name one by its id, `kandev-host secret list` shows them")]
+    AmbiguousSecret(String),
     /// A package that no host would take, or that cannot be read.
     #[error("{0}; `kandev-host plugin pack` makes packages that hosts take")]
     Package(#[from] PackageStoreError),
@@ -62,6 +76,9 @@ pub enum CliError {
     /// `plugin new`.
     #[error(transparent)]
     New(#[from] NewError),
+    /// `plugin config set`.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The plugin is there and does not run.
     #[error("plugin \"{id}\" is installed but not running: {reason}; see `kandev-host plugin logs {id}`")]
     NotRunning {
@@ -86,6 +103,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Id(_) => USAGE,
+            Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
@@ -96,7 +114,7 @@ impl CliError {
                 | ClientError::NotAHost { .. } => NOT_REACHED,
                 ClientError::Token { .. } => REFUSED,
                 ClientError::Refused { status, code, .. } => match (code.as_str(), status) {
-                    ("start_failed", _) => NOT_RUNNING,
+                    ("start_failed" | "restart_failed", _) => NOT_RUNNING,
                     ("stopping" | "not_ready", _) => NOT_REACHED,
                     (_, 400..=499) => REFUSED,
                     // The way to the package failed, which the host only tells.
@@ -106,6 +124,7 @@ impl CliError {
                 ClientError::Library(_) => FAILED,
             },
             Self::NotRunning { .. } => NOT_RUNNING,
+            Self::NoSecret(_) | Self::AmbiguousSecret(_) => REFUSED,
             _ => FAILED,
         }
     }
@@ -116,6 +135,7 @@ impl CliError {
             Self::Client(ClientError::Refused { code, .. }) => Some(code),
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
+            Self::NoSecret(_) => Some("secret_not_found"),
             _ => None,
         }
     }

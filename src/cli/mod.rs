@@ -10,7 +10,9 @@ mod error;
 mod health;
 mod output;
 mod plugin;
+mod secret;
 mod serve;
+mod vault;
 
 use std::process::ExitCode;
 
@@ -58,6 +60,12 @@ enum Command {
     /// Makes, packs, installs and operates plugins
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
+    /// Keeps secrets and says which plugins may reveal them
+    #[command(subcommand, after_help = secret::EXAMPLES)]
+    Secret(secret::SecretCommand),
+    /// Looks after the key that secrets are encrypted with
+    #[command(subcommand, after_help = vault::EXAMPLES)]
+    Vault(vault::VaultCommand),
     /// Looks after the database's schema
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
@@ -87,7 +95,7 @@ struct StoreSettings {
     home: Option<String>,
     /// Database; other users see a flag's value, so prefer the variable when it holds a password
     /// [env: DATABASE_URL, DATABASE_URL_FILE] [default: a SQLite file below home]
-    #[arg(long, value_name = "URL", value_parser = secret)]
+    #[arg(long, value_name = "URL", value_parser = secret_text)]
     database_url: Option<SecretString>,
 }
 
@@ -103,7 +111,7 @@ impl From<StoreSettings> for Overrides {
     }
 }
 
-fn secret(text: &str) -> Result<SecretString, std::convert::Infallible> {
+fn secret_text(text: &str) -> Result<SecretString, std::convert::Infallible> {
     Ok(text.to_owned().into())
 }
 
@@ -116,6 +124,8 @@ pub fn main() -> ExitCode {
         Command::Serve(settings) => serve::run(settings.into(), &env),
         Command::Health(arguments) => health::run(arguments, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
+        Command::Secret(command) => secret::run(command, &output, &env),
+        Command::Vault(command) => vault::run(command, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),
         Command::Completions(shell) => completions::run(&shell, &output),

@@ -19,6 +19,10 @@ pub enum Action {
     PluginDisable,
     /// Remove a plugin with its data.
     PluginUninstall,
+    /// Read a plugin's settings, secrets masked.
+    PluginConfigRead,
+    /// Replace a plugin's settings, which restarts it.
+    PluginConfigWrite,
     /// Read a plugin's last output.
     PluginLogs,
     /// Call a webhook that is open to everyone.
@@ -27,6 +31,16 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// List the operator's secrets and who may reveal each; never a value.
+    SecretRead,
+    /// Keep, change and remove the operator's secrets.
+    SecretWrite,
+    /// Say which plugins may reveal a secret.
+    SecretShare,
+    /// See where the vault's key comes from and what is sealed with it.
+    VaultRead,
+    /// Change the vault's key.
+    VaultRotate,
 }
 
 /// What an action is about, for listings.
@@ -38,21 +52,30 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// Secrets and the vault that keeps them.
+    Secrets,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 17] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
         Self::PluginEnable,
         Self::PluginDisable,
         Self::PluginUninstall,
+        Self::PluginConfigRead,
+        Self::PluginConfigWrite,
         Self::PluginLogs,
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::SecretRead,
+        Self::SecretWrite,
+        Self::SecretShare,
+        Self::VaultRead,
+        Self::VaultRotate,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -64,10 +87,17 @@ impl Action {
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
             Self::PluginUninstall => "plugin:uninstall",
+            Self::PluginConfigRead => "plugin:config_read",
+            Self::PluginConfigWrite => "plugin:config_write",
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::SecretRead => "secret:read",
+            Self::SecretWrite => "secret:write",
+            Self::SecretShare => "secret:share",
+            Self::VaultRead => "vault:read",
+            Self::VaultRotate => "vault:rotate",
         }
     }
 
@@ -80,10 +110,15 @@ impl Action {
             | Self::PluginEnable
             | Self::PluginDisable
             | Self::PluginUninstall
+            | Self::PluginConfigRead
+            | Self::PluginConfigWrite
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
+                Group::Secrets
+            }
         }
     }
 
@@ -96,10 +131,17 @@ impl Action {
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
             Self::PluginUninstall => "remove a plugin with all its data",
+            Self::PluginConfigRead => "read a plugin's settings, secrets masked",
+            Self::PluginConfigWrite => "change a plugin's settings",
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::SecretRead => "list secrets and who may reveal them, without their values",
+            Self::SecretWrite => "keep, change and remove secrets",
+            Self::SecretShare => "say which plugins may reveal a secret",
+            Self::VaultRead => "see the state of the vault",
+            Self::VaultRotate => "change the vault's key",
         }
     }
 }

@@ -31,9 +31,16 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginEnable
         | Action::PluginDisable
         | Action::PluginUninstall
+        | Action::PluginConfigRead
+        | Action::PluginConfigWrite
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
-        | Action::EventPublish => false,
+        | Action::EventPublish
+        | Action::SecretRead
+        | Action::SecretWrite
+        | Action::SecretShare
+        | Action::VaultRead
+        | Action::VaultRotate => false,
     }
 }
 

@@ -13,16 +13,20 @@ use serde::Serialize;
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
-    actors::{AskError, CallRefused, PublishError, RegistryError},
+    actors::{AskError, CallRefused, PublishError, RegistryError, SettingsError},
     domain::{
+        config_schema::Violation,
         id::PluginId,
         package::PackageError,
         redaction,
         relay::{AnswerError, HeaderNotText},
+        shared_secret::SharedSecretError,
         subject::SubjectError,
     },
     fetch::FetchError,
     grpc::client::CallError,
+    store::plugin_config::ConfigError,
+    vault::{RotateError, SharedError, VaultError},
 };
 
 /// How soon a caller may try again after "too many"; seconds.
@@ -54,6 +58,8 @@ pub enum ApiError {
     Package(PackageError),
     /// The registry refuses or fails.
     Registry(RegistryError),
+    /// Settings cannot be shown or saved.
+    Settings(SettingsError),
     /// The bus refuses or fails.
     Publish(PublishError),
     /// A subject that nobody can publish.
@@ -75,6 +81,12 @@ pub enum ApiError {
     Call(PluginId, CallError),
     /// A plugin's answer cannot be sent.
     Answer(PluginId, AnswerError),
+    /// Something asked about secrets that cannot be taken.
+    Secret(SharedSecretError),
+    /// A secret of the operator is not there, or the vault fails.
+    Shared(SharedError),
+    /// The vault's key was not changed, or not yet for all.
+    Rotate(RotateError),
     /// All room for webhook bodies is taken.
     NoRoom,
     /// Too many packages at once.
@@ -119,6 +131,9 @@ fn chain(error: &dyn std::error::Error) -> String {
 struct ErrorBody<'a> {
     error: &'a str,
     code: &'static str,
+    /// Every broken rule of a config.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    violations: &'a [Violation],
 }
 
 impl ApiError {
@@ -139,6 +154,7 @@ impl ApiError {
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => describe_package(error),
             Self::Registry(error) => describe_registry(error),
+            Self::Settings(error) => describe_settings(error),
             Self::Publish(error) => describe_publish(error),
             Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
             Self::ReservedSubject => plain(
@@ -154,6 +170,12 @@ impl ApiError {
             Self::Call(id, error) => describe_call(id, error),
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
+            Self::Secret(error) => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
+            Self::Shared(SharedError::NotFound) => {
+                plain(StatusCode::NOT_FOUND, "secret_not_found", "secret not found; GET /api/v1/secrets lists them")
+            }
+            Self::Shared(SharedError::Vault(error)) => describe_vault(error),
+            Self::Rotate(error) => describe_rotation(error),
             Self::NoRoom => plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "no_room",
@@ -186,6 +208,31 @@ fn stopping() -> Described {
 
 fn too_many_installs() -> Described {
     plain(StatusCode::TOO_MANY_REQUESTS, "too_many_installs", "too many installs at once, try again (limits.installs)")
+}
+
+fn describe_vault(error: &VaultError) -> Described {
+    match error {
+        VaultError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "secret_too_large", error),
+        VaultError::TooMany { .. } => plain(StatusCode::CONFLICT, "too_many_secrets", error),
+        VaultError::Id => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
+        VaultError::ForeignKey { .. }
+        | VaultError::Damaged { .. }
+        | VaultError::Random(_)
+        | VaultError::Database(_) => trouble(error),
+    }
+}
+
+fn describe_rotation(error: &RotateError) -> Described {
+    match error {
+        RotateError::Busy => plain(StatusCode::CONFLICT, "rotation_busy", error),
+        RotateError::Given { .. } => plain(StatusCode::CONFLICT, "key_from_environment", error),
+        RotateError::Text(_) | RotateError::Same => plain(StatusCode::BAD_REQUEST, "invalid_key", error),
+        RotateError::Changed => plain(StatusCode::CONFLICT, "key_file_changed", error),
+        RotateError::Key(_) => trouble(error),
+        // Which secret it is and why is for whoever looks after the host, as the log is; no value is in it.
+        RotateError::Unfinished(cause) => plain(StatusCode::INTERNAL_SERVER_ERROR, "rotation_unfinished", error)
+            .with_note(format!("{error}: {cause}")),
+    }
 }
 
 fn describe_body(error: &BodyError) -> Described {
@@ -244,9 +291,26 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::State(_) => trouble(error),
+        RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),
+    }
+}
+
+fn describe_settings(error: &SettingsError) -> Described {
+    match error {
+        SettingsError::Invalid(_) => plain(StatusCode::BAD_REQUEST, "config_invalid", error),
+        SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
+        SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
+        SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        // As for a start: the operator's own plugin, its diagnostic redacted.
+        SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
+        SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)
+        | SettingsError::Vault(VaultError::TooLarge { .. } | VaultError::TooMany { .. } | VaultError::Id) => {
+            plain(StatusCode::BAD_REQUEST, "config_invalid", format!("plugin config invalid: {error}"))
+        }
+        SettingsError::File(_) | SettingsError::Vault(_) => trouble(error),
+        SettingsError::Registry(error) => describe_registry(error),
     }
 }
 
@@ -333,7 +397,11 @@ impl ResponseError for ApiError {
         if again {
             answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
         }
-        answer.json(ErrorBody { error: &text, code })
+        let violations = match self {
+            Self::Settings(SettingsError::Invalid(refusal)) => refusal.violations.as_slice(),
+            _ => &[],
+        };
+        answer.json(ErrorBody { error: &text, code, violations })
     }
 }
 
@@ -354,10 +422,20 @@ from!(
     Fetch(FetchError),
     Package(PackageError),
     Registry(RegistryError),
+    Settings(SettingsError),
     Publish(PublishError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),
+    Secret(SharedSecretError),
+    Shared(SharedError),
+    Rotate(RotateError),
 );
+
+impl From<VaultError> for ApiError {
+    fn from(error: VaultError) -> Self {
+        Self::Shared(error.into())
+    }
+}
 
 #[cfg(test)]
 mod tests {

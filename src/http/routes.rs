@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, webhooks};
+use super::{ApiError, events, gate, health, install, plugins, secrets, settings, vault, webhooks};
 use crate::domain::action::Action;
 
 /// One method of one path.
@@ -29,6 +29,14 @@ const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> End
     Endpoint { method: Method::POST, path, action, handler }
 }
 
+const fn put(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
+    Endpoint { method: Method::PUT, path, action, handler }
+}
+
+const fn patch(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
+    Endpoint { method: Method::PATCH, path, action, handler }
+}
+
 const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
     Endpoint { method: Method::DELETE, path, action, handler }
 }
@@ -37,20 +45,32 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 12] = [
+static TABLE: [Endpoint; 24] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
+    patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(settings::update)),
     delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
+    get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
     get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
     // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
+    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)),
+    post("/api/v1/secrets", Action::SecretWrite, || web::to(secrets::create)),
+    get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(secrets::read)),
+    put("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::change)),
+    delete("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::remove)),
+    get("/api/v1/secrets/{id}/plugins", Action::SecretRead, || web::to(secrets::plugins)),
+    put("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::share)),
+    delete("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::unshare)),
+    get("/api/v1/vault", Action::VaultRead, || web::to(vault::status)),
+    post("/api/v1/vault/rotate", Action::VaultRotate, || web::to(vault::rotate)),
 ];
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,

@@ -74,13 +74,13 @@ impl Db {
     }
 
     /// The connection for statements that only read.
-    pub(super) fn reader(&self) -> &DatabaseConnection {
+    pub(crate) fn reader(&self) -> &DatabaseConnection {
         &self.readers
     }
 
     /// Begins a transaction that holds the write lock from its start (SQLite: `BEGIN IMMEDIATE`). Dropped, it is
     /// rolled back.
-    pub(super) async fn begin_write(&self) -> Result<DatabaseTransaction, DbFault> {
+    pub(crate) async fn begin_write(&self) -> Result<DatabaseTransaction, DbFault> {
         let options = TransactionOptions {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..TransactionOptions::default()
@@ -94,7 +94,7 @@ impl Db {
     ///
     /// The work must be repeatable: a read, or one transaction that leaves the same rows when it is done twice. A
     /// commit whose answer was lost may have taken effect.
-    pub(super) async fn repeat<T, E, F>(&self, mut work: impl FnMut() -> F) -> Result<T, E>
+    pub(crate) async fn repeat<T, E, F>(&self, mut work: impl FnMut() -> F) -> Result<T, E>
     where
         F: Future<Output = Result<T, E>>,
         E: From<DbFault> + MayBeFault,
@@ -117,7 +117,7 @@ impl Db {
 }
 
 /// An error that may come from the database.
-pub(super) trait MayBeFault {
+pub(crate) trait MayBeFault {
     /// The database's part in it.
     fn fault(&self) -> Option<&DbFault>;
 }

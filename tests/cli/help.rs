@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 20] = [
+pub const COMMANDS: [&[&str]; 23] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
@@ -12,6 +12,9 @@ pub const COMMANDS: [&[&str]; 20] = [
     &["plugin", "list"],
     &["plugin", "show"],
     &["plugin", "logs"],
+    &["plugin", "config", "get"],
+    &["plugin", "config", "set"],
+    &["plugin", "config"],
     &["plugin", "enable"],
     &["plugin", "disable"],
     &["plugin", "remove"],

@@ -5,6 +5,9 @@
 
 mod support;
 
+mod config;
+#[cfg(feature = "failpoints")]
+mod config_crashes;
 #[cfg(feature = "failpoints")]
 mod crash_points;
 mod database;

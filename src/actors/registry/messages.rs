@@ -42,7 +42,7 @@ pub struct Operate {
     pub release: Option<ClaimGuard>,
 }
 
-/// Reserves an id for an install or uninstall. While it is held every other command about the id answers `Busy`.
+/// Reserves an id for an install, an uninstall or a save of its settings. While it is held every other command about the id answers `Busy`.
 #[derive(Message)]
 #[rtype(result = "Result<Claimed, RegistryError>")]
 pub struct Claim(pub PluginId);

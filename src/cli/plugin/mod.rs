@@ -1,6 +1,7 @@
 //! `plugin …`: what can be asked about plugins. `new`, `pack` and `inspect` work on files alone; the others ask a
 //! running host.
 
+mod config;
 mod inspect;
 mod install;
 pub mod new;
@@ -8,12 +9,15 @@ mod operate;
 pub mod pack;
 mod view;
 
+pub use operate::part;
+
 use clap::{Args, Subcommand};
+pub use config::SettingError;
 use secrecy::SecretString;
 
-use super::{client::Client, error::CliError, output::Output, runtime, secret};
+use super::{client::Client, error::CliError, output::Output, runtime, secret_text};
 use crate::{
-    config::{self, ClientFlags, Lookup},
+    config::{ClientFlags, Lookup, load_client, parse_duration},
     domain::id::PluginId,
 };
 
@@ -24,6 +28,7 @@ Examples:
   kandev-host plugin install my-plugin-0.1.0.tar.gz
   kandev-host plugin list
   kandev-host plugin logs my-plugin
+  kandev-host plugin config get my-plugin
 
 `new`, `pack` and `inspect` need no host. The others find a host that runs on this machine by its home; another one by
 --host and --token, or KANDEV_URL and KANDEV_ADMIN_TOKEN.";
@@ -52,6 +57,9 @@ pub enum PluginCommand {
     /// Prints the last lines of a plugin's output
     #[command(after_help = operate::LOGS_EXAMPLES)]
     Logs(operate::Logs),
+    /// Shows and changes a plugin's settings
+    #[command(subcommand, after_help = config::EXAMPLES)]
+    Config(config::PluginConfigCommand),
     /// Starts a plugin that is disabled or failed
     #[command(after_help = operate::ENABLE_EXAMPLES)]
     Enable(OnePlugin),
@@ -71,13 +79,13 @@ pub struct Host {
     host: Option<String>,
     /// The operator's token; other users see a flag's value, so prefer the variable
     /// [env: KANDEV_ADMIN_TOKEN, KANDEV_ADMIN_TOKEN_FILE] [default: admin-token below home]
-    #[arg(long, value_name = "TOKEN", value_parser = secret)]
+    #[arg(long, value_name = "TOKEN", value_parser = secret_text)]
     token: Option<SecretString>,
     /// The host's folder, to find address and token [env: KANDEV_HOME] [default: ~/.kandev]
     #[arg(long, value_name = "FOLDER")]
     home: Option<String>,
     /// Longest wait for the host, like 30s or 5m [default: 2m]
-    #[arg(long, value_name = "DURATION", value_parser = config::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<std::time::Duration>,
 }
 
@@ -91,9 +99,10 @@ pub struct OnePlugin {
 }
 
 impl Host {
-    fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
+    /// A client of it.
+    pub fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
         let Self { host, token, home, timeout } = self;
-        let settings = config::load_client(ClientFlags { host, token, home, timeout }, env)?;
+        let settings = load_client(ClientFlags { host, token, home, timeout }, env)?;
         Ok(Client::new(settings)?)
     }
 }
@@ -117,6 +126,7 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
             let client = host.client(env)?;
             runtime.block_on(operate::list(&client, output))
         }
+        PluginCommand::Config(command) => runtime.block_on(config::run(command, output, env)),
         PluginCommand::Logs(logs) => runtime.block_on(operate::logs(logs, output, env)),
         PluginCommand::Show(plugin) => {
             let (id, client) = plugin.open(env)?;

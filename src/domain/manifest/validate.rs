@@ -8,10 +8,11 @@ use std::collections::HashSet;
 
 use super::contributions::{Action, ReferenceSource, Webhook};
 use super::error::Report;
-use super::model::{Manifest, Runtime};
+use super::model::{Manifest, Runtime, Schema};
 use super::{tools, ui};
 use crate::domain::capability::Capability;
 use crate::domain::clean::{plain_text, quote, single_line};
+use crate::domain::config_schema::{FullSchema, foreign_reference};
 use crate::domain::id::{ID_PATTERN, PluginId, is_identifier};
 use crate::domain::subject::Pattern;
 use crate::domain::version::check_minimum_form;
@@ -60,7 +61,23 @@ pub(super) fn manifest(manifest: &mut Manifest, report: &mut Report) {
     reference_sources(&manifest.reference_sources, report);
     tools::agent_tools(&manifest.agent_tools, report);
     ui::ui(&manifest.ui, report);
+    config_schema(&manifest.config_schema, report);
     warnings(manifest, report);
+}
+
+/// A schema that cannot be used is the operator's loss, not a broken package: only rest.md §4 applies then. One that
+/// wants another document fetched is refused: the host fetches nothing for a plugin.
+fn config_schema(schema: &Schema, report: &mut Report) {
+    if let Some(reference) = foreign_reference(schema) {
+        report.violation(format!(
+            "config_schema: $ref {} leads out of the document; put the definition below $defs and write \"#/$defs/<name>\"",
+            quote(reference)
+        ));
+    } else if let Err(why) = FullSchema::compile(schema) {
+        report.warning(format!(
+            "config_schema is checked in part only (required, secrets, type and enum of the top level): {why}"
+        ));
+    }
 }
 
 fn version(version: &str, report: &mut Report) {

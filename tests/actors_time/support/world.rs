@@ -95,6 +95,9 @@ impl World {
             records.save(record).expect("a record");
         }
 
+        let key = KeySource::File(home.path().join("vault.key"));
+        let vault = Vault::open(db.clone(), key, &limits).await.expect("a vault");
+
         tokio::time::pause();
         let fakes = Fakes::new();
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
@@ -112,6 +115,7 @@ impl World {
             surroundings: Arc::new(surroundings),
             records: records.clone(),
             state,
+            vault,
             db,
             bus: bus.clone(),
             found,
