@@ -27,6 +27,10 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// See whose signatures the host believes.
+    TrustRead,
+    /// Trust another key, or no longer trust one.
+    TrustWrite,
 }
 
 /// What an action is about, for listings.
@@ -38,11 +42,13 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// Trusted keys.
+    Trust,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
@@ -53,6 +59,8 @@ impl Action {
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::TrustRead,
+        Self::TrustWrite,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -68,6 +76,8 @@ impl Action {
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::TrustRead => "trust:read",
+            Self::TrustWrite => "trust:write",
         }
     }
 
@@ -84,6 +94,7 @@ impl Action {
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::TrustRead | Self::TrustWrite => Group::Trust,
         }
     }
 
@@ -100,6 +111,8 @@ impl Action {
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::TrustRead => "list the keys whose signatures count",
+            Self::TrustWrite => "add and remove keys whose signatures count",
         }
     }
 }

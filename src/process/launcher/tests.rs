@@ -42,6 +42,7 @@ impl World {
             id: PluginId::new("acme").unwrap(),
             generation: 1,
             executable,
+            executable_sha256: None,
             install_path: self.folder.path().to_owned(),
             data_dir: self.folder.path().join("acme/data"),
             host_service: Routes::default(),

@@ -12,18 +12,19 @@ use super::*;
 use crate::domain::package::Limits;
 use crate::domain::package::sample::{Tar, checksums, manifest, package, pax_record};
 use crate::domain::platform::host_platform;
-use crate::domain::signature::PackageSignature;
+use crate::domain::signature::{PackageSignature, Trust};
 use crate::store::fs::names_in;
 
 struct World {
     root: tempfile::TempDir,
     store: PackageStore,
+    trust: Trust,
 }
 
 fn world() -> World {
     let root = tempfile::tempdir().unwrap();
     let store = PackageStore::new(root.path().join("plugins"));
-    World { root, store }
+    World { root, store, trust: Trust::default() }
 }
 
 fn acme() -> PluginId {
@@ -45,7 +46,7 @@ impl World {
 
     async fn unpack_bytes(&self, bytes: &[u8], limits: Limits) -> Result<Unpacked, PackageStoreError> {
         let staged = self.stage(bytes).await;
-        let result = self.store.unpack(staged, limits, &host_platform()).await;
+        let result = self.store.unpack(staged, limits, &host_platform(), self.trust.clone()).await;
         if result.is_err() {
             assert_eq!(self.staging(), Vec::<String>::new(), "a refused package leaves nothing");
         }
@@ -103,7 +104,7 @@ async fn a_lawful_package_is_unpacked_checked_and_placed() {
     let unpacked = world.unpack(&tar).await.unwrap();
     assert_eq!((unpacked.manifest.id.as_str(), unpacked.manifest.version.as_str()), ("acme", "1.2.0"));
     assert_eq!(unpacked.warnings, Vec::<String>::new());
-    assert!(matches!(unpacked.signature, PackageSignature::Unchecked(_)));
+    assert_eq!(unpacked.signature, PackageSignature::NothingToCheck);
     let place = world.store.promote(&acme(), unpacked).unwrap();
     assert_eq!(place, world.store.version_folder(&acme(), "1.2.0"));
     assert_eq!(std::fs::read(place.join("server/plugin")).unwrap(), b"#!program");
