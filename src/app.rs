@@ -154,7 +154,9 @@ impl Host {
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
         let trust = TrustStore::new(config.trust_dir(), limits);
-        trust.sweep()?;
+        if let Err(error) = trust.sweep() {
+            tracing::warn!(%error, "a half-written trusted key was not removed");
+        }
         trust.load()?.log();
         finish_removals(&packages, &state).await?;
         let found = load_records(&records)?;

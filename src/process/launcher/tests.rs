@@ -82,6 +82,17 @@ async fn a_process_sees_its_environment_and_folders_and_its_early_end_is_told_wi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_is_not_the_one_on_record_is_not_executed() {
+    let world = world();
+    let script = "#!/bin/sh\n: > \"$KANDEV_PLUGIN_DATA_DIR/ran\"\n";
+    let request = LaunchRequest { executable_sha256: Some("00".repeat(32)), ..world.request(script) };
+    let failure = world.launcher.launch(request).await.unwrap_err().to_string();
+    assert!(failure.contains("is not the one that was installed (its SHA-256 is "), "{failure}");
+    assert!(!world.folder.path().join("acme/data/ran").exists());
+    assert_eq!(world.sockets(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_data_folder_that_cannot_be_made_is_told_with_its_path() {
     let world = world();
     let request = LaunchRequest { data_dir: "/proc/acme/data".into(), ..world.request("#!/bin/sh\n") };
