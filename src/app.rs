@@ -29,6 +29,7 @@ use crate::{
         plugin_state::{StateError, StateStore},
         records::RecordStore,
         run_folder::{RunFolder, RunFolderError},
+        trust::TrustStore,
     },
     vault::{self, KeySource, Vault, VaultError, VaultOpenError},
 };
@@ -165,6 +166,11 @@ impl Host {
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
+        let trust = TrustStore::new(config.trust_dir(), limits);
+        if let Err(error) = trust.sweep() {
+            tracing::warn!(%error, "a half-written trusted key was not removed");
+        }
+        trust.load()?.log();
         finish_removals(&packages, &state, &vault).await?;
         let found = load_records(&records)?;
 
@@ -189,6 +195,7 @@ impl Host {
             surroundings: Arc::new(surroundings),
             records,
             packages: packages.clone(),
+            trust: trust.clone(),
             state,
             vault: vault.clone(),
             db: db.clone(),
@@ -207,6 +214,7 @@ impl Host {
             vault,
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,
+            trust,
             package_limits: limits.package(),
             timing: timing.clone(),
             limits: limits.clone(),

@@ -18,6 +18,7 @@ mod settings;
 mod tasks;
 mod token;
 mod trace;
+mod trust;
 mod vault;
 mod webhooks;
 
@@ -35,7 +36,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
-    store::packages::PackageStore,
+    store::{packages::PackageStore, trust::TrustStore},
     vault::Vault,
 };
 
@@ -53,6 +54,8 @@ pub struct Services {
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.
     pub packages: PackageStore,
+    /// The keys whose signatures count.
+    pub trust: TrustStore,
     /// Bounds of a package.
     pub package_limits: package::Limits,
     /// Waits.

@@ -14,10 +14,13 @@ use super::{
     spawn::{ask, post},
 };
 use crate::{
+    config::SignaturePolicy,
     domain::{
         id::PluginId,
+        package,
         platform::host_platform,
-        record::{PluginRecord, RecordState, Status},
+        record::{self, PluginRecord, RecordState, Status},
+        signature::Trust,
         version::check_minimum,
     },
     failpoint,
@@ -37,13 +40,12 @@ impl Installer {
     /// See [`super::RegistryHandle::install`].
     pub async fn install(&self, staged: Staged) -> Result<Installed, RegistryError> {
         failpoint::hit("install.staged");
-        let unpacked =
-            self.shared.packages.unpack(staged, self.shared.config.limits.package(), &host_platform()).await?;
+        let limits = self.shared.config.limits.package();
+        let unpacked = self.shared.packages.unpack(staged, limits, &host_platform(), self.trust().await?).await?;
         failpoint::hit("install.unpacked");
         let id = PluginId::new(&unpacked.manifest.id).map_err(|error| RegistryError::Storage(error.to_string()))?;
         let claim = self.ask_registry(Claim(id.clone())).await??;
-        let mut warnings = unpacked.warnings.clone();
-        warnings.push(unpacked.signature.warning());
+        let warnings = warnings(&unpacked);
         self.place(&id, unpacked, claim.present.as_ref()).await?;
         // From here on an operator may overrule the start; the package is installed whatever becomes of it.
         let start =
@@ -65,6 +67,15 @@ impl Installer {
         };
         self.prune(&installed.plugin).await;
         Ok(installed)
+    }
+
+    /// Whose signature counts now, and whether one is needed.
+    async fn trust(&self) -> Result<Trust, RegistryError> {
+        let store = self.shared.trust.clone();
+        let loaded = blocking(move || Ok(store.load()?)).await?;
+        loaded.log();
+        let required = self.shared.config.install.signatures == SignaturePolicy::Require;
+        Ok(Trust { keys: loaded.keys, required })
     }
 
     /// Everything between the verified package and the start: nothing may be left half done for a caller to see.
@@ -116,6 +127,8 @@ impl Installer {
         present: Option<&PluginView>,
     ) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
+        let (warnings, signer) = (record::keep_warnings(&warnings(&unpacked)), unpacked.signature.signer().cloned());
+        let executable_sha256 = Some(package::hex(&unpacked.executable));
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let install_path = blocking(move || {
             packages.remove_version(&owner, &unpacked.manifest.version)?;
@@ -125,7 +138,10 @@ impl Installer {
         let state = RecordState {
             status: Status::Registered,
             install_path: install_path.to_string_lossy().into_owned(),
-            signed: false,
+            signed: signer.is_some(),
+            signer: signer.map(|name| name.to_string()),
+            warnings,
+            executable_sha256,
             auto_update: present.and_then(|present| present.record.state.auto_update),
             installed_at: OffsetDateTime::now_utc(),
             restart_count: 0,
@@ -268,6 +284,11 @@ impl Installer {
     {
         ask(&self.shared.addr, message, self.shared.ask_timeout()).await
     }
+}
+
+/// What an operator should know of a package.
+fn warnings(unpacked: &Unpacked) -> Vec<String> {
+    unpacked.warnings.iter().cloned().chain(unpacked.signature.warning()).collect()
 }
 
 /// Runs file work on a blocking thread.

@@ -39,6 +39,7 @@ use crate::{
         packages::{PackageStore, PackageStoreError, Staged},
         plugin_state::{StateError, StateStore},
         records::RecordStore,
+        trust::TrustStore,
     },
     vault::{Vault, VaultError},
 };
@@ -132,6 +133,8 @@ pub struct Parts {
     pub records: RecordStore,
     /// The packages on disk.
     pub packages: PackageStore,
+    /// The keys whose signatures count.
+    pub trust: TrustStore,
     /// The plugins' stored state.
     pub state: StateStore,
     /// The plugins' secrets.
@@ -155,6 +158,7 @@ pub(super) struct Shared {
     pub addr: Addr<Registry>,
     pub config: Arc<Config>,
     pub packages: PackageStore,
+    pub trust: TrustStore,
     pub state: StateStore,
     pub vault: Vault,
     pub db: Db,
@@ -176,9 +180,9 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, state, vault, db, bus, found } = parts;
+        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found } = parts;
         let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, state, vault, db }) }
+        Self { shared: Arc::new(Shared { addr, config, packages, trust, state, vault, db }) }
     }
 
     /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.

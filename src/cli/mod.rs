@@ -12,6 +12,7 @@ mod output;
 mod plugin;
 mod secret;
 mod serve;
+mod trust;
 mod vault;
 
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ Exit codes:
   3  no host reached
   4  refused by the host
   5  the plugin is installed but not running
+  6  the package is sound, but not signed by a trusted key
 
 Examples:
   kandev-host serve
@@ -66,6 +68,9 @@ enum Command {
     /// Looks after the key that secrets are encrypted with
     #[command(subcommand, after_help = vault::EXAMPLES)]
     Vault(vault::VaultCommand),
+    /// Looks after the keys whose signatures count
+    #[command(subcommand, after_help = trust::EXAMPLES)]
+    Trust(trust::TrustCommand),
     /// Looks after the database's schema
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
@@ -126,6 +131,7 @@ pub fn main() -> ExitCode {
         Command::Plugin(command) => plugin::run(command, &output, &env),
         Command::Secret(command) => secret::run(command, &output, &env),
         Command::Vault(command) => vault::run(command, &output, &env),
+        Command::Trust(command) => trust::run(command, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),
         Command::Completions(shell) => completions::run(&shell, &output),

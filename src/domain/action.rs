@@ -41,6 +41,10 @@ pub enum Action {
     VaultRead,
     /// Change the vault's key.
     VaultRotate,
+    /// See whose signatures the host believes.
+    TrustRead,
+    /// Trust another key, or no longer trust one.
+    TrustWrite,
 }
 
 /// What an action is about, for listings.
@@ -54,11 +58,13 @@ pub enum Group {
     Events,
     /// Secrets and the vault that keeps them.
     Secrets,
+    /// Trusted keys.
+    Trust,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
@@ -76,6 +82,8 @@ impl Action {
         Self::SecretShare,
         Self::VaultRead,
         Self::VaultRotate,
+        Self::TrustRead,
+        Self::TrustWrite,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -98,6 +106,8 @@ impl Action {
             Self::SecretShare => "secret:share",
             Self::VaultRead => "vault:read",
             Self::VaultRotate => "vault:rotate",
+            Self::TrustRead => "trust:read",
+            Self::TrustWrite => "trust:write",
         }
     }
 
@@ -119,6 +129,7 @@ impl Action {
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
             }
+            Self::TrustRead | Self::TrustWrite => Group::Trust,
         }
     }
 
@@ -142,6 +153,8 @@ impl Action {
             Self::SecretShare => "say which plugins may reveal a secret",
             Self::VaultRead => "see the state of the vault",
             Self::VaultRotate => "change the vault's key",
+            Self::TrustRead => "list the keys whose signatures count",
+            Self::TrustWrite => "add and remove keys whose signatures count",
         }
     }
 }

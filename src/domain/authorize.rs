@@ -40,7 +40,9 @@ const fn is_public(action: Action) -> bool {
         | Action::SecretWrite
         | Action::SecretShare
         | Action::VaultRead
-        | Action::VaultRotate => false,
+        | Action::VaultRotate
+        | Action::TrustRead
+        | Action::TrustWrite => false,
     }
 }
 

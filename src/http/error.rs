@@ -25,7 +25,7 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
-    store::plugin_config::ConfigError,
+    store::{plugin_config::ConfigError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
 
@@ -56,6 +56,8 @@ pub enum ApiError {
     Fetch(FetchError),
     /// A package that breaks a rule before the registry saw it.
     Package(PackageError),
+    /// A trusted key that cannot be added or removed.
+    Trust(TrustError),
     /// The registry refuses or fails.
     Registry(RegistryError),
     /// Settings cannot be shown or saved.
@@ -153,6 +155,7 @@ impl ApiError {
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => describe_package(error),
+            Self::Trust(error) => describe_trust(error),
             Self::Registry(error) => describe_registry(error),
             Self::Settings(error) => describe_settings(error),
             Self::Publish(error) => describe_publish(error),
@@ -321,6 +324,16 @@ fn describe_package(error: &PackageError) -> Described {
     }
 }
 
+fn describe_trust(error: &TrustError) -> Described {
+    match error {
+        TrustError::NotFound(_) => plain(StatusCode::NOT_FOUND, "trust_key_not_found", error),
+        TrustError::Exists(_) => plain(StatusCode::CONFLICT, "trust_key_exists", error),
+        TrustError::Full(_) => plain(StatusCode::CONFLICT, "too_many_trust_keys", error),
+        TrustError::TooLarge(_) => plain(StatusCode::BAD_REQUEST, "invalid_payload", error),
+        TrustError::File(_) => trouble(error),
+    }
+}
+
 fn describe_ask(error: &AskError) -> Described {
     match error {
         AskError::NotDelivered => stopping(),
@@ -421,6 +434,7 @@ from!(
     Upload(UploadError),
     Fetch(FetchError),
     Package(PackageError),
+    Trust(TrustError),
     Registry(RegistryError),
     Settings(SettingsError),
     Publish(PublishError),

@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, secrets, settings, vault, webhooks};
+use super::{ApiError, events, gate, health, install, plugins, secrets, settings, trust, vault, webhooks};
 use crate::domain::action::Action;
 
 /// One method of one path.
@@ -45,7 +45,7 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 24] = [
+static TABLE: [Endpoint; 27] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
@@ -71,6 +71,9 @@ static TABLE: [Endpoint; 24] = [
     delete("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::unshare)),
     get("/api/v1/vault", Action::VaultRead, || web::to(vault::status)),
     post("/api/v1/vault/rotate", Action::VaultRotate, || web::to(vault::rotate)),
+    get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
+    post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
+    delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
 ];
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,

@@ -37,7 +37,7 @@ const PARTS: [Part; 17] = [
 ];
 
 /// What `domain` may name beside `std`: crates without I/O, clock and async.
-const PURE_CRATES: [&str; 17] = [
+const PURE_CRATES: [&str; 18] = [
     "std",
     "core",
     "alloc",
@@ -46,6 +46,7 @@ const PURE_CRATES: [&str; 17] = [
     // Without its features that fetch: the offline option refuses what is left.
     "jsonschema",
     "regex",
+    "secrecy",
     "semver",
     "serde",
     "serde_json",

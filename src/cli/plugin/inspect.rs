@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{pack, view};
+use super::{keys, pack, view};
 use crate::{
     cli::{
         error::CliError,
         output::{Output, fields, size},
     },
-    config::Limits,
-    domain::{manifest::Manifest, platform::host_platform, signature::PackageSignature},
+    config::{Limits, Lookup},
+    domain::{manifest::Manifest, platform::host_platform, trust::KeyName},
     store::packages::{Examined, PackageStore},
 };
 
@@ -22,7 +22,7 @@ Examples:
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz --json | jq .manifest.capabilities
 
 The package is read as a host reads it: one that a host would refuse fails here with the same text. Nothing of it is
-executed.";
+executed. Its signature is judged by the trusted keys of the home.";
 
 /// `inspect`.
 #[derive(Args)]
@@ -30,14 +30,19 @@ pub struct Inspect {
     /// The package file
     #[arg(value_name = "FILE")]
     package: PathBuf,
+    /// The host's folder, whose trusted keys count [env: KANDEV_HOME] [default: ~/.kandev]
+    #[arg(long, value_name = "FOLDER")]
+    home: Option<String>,
 }
 
 /// JSON of the result.
 #[derive(Serialize)]
 struct Report<'a> {
     manifest: &'a Manifest,
-    /// `absent`, `malformed` or `unchecked`.
+    /// `absent`, `unknown_key` or `trusted`, by the trusted keys of the home here.
     signature: &'static str,
+    /// Whose signature it is, when it is trusted.
+    signer: Option<&'a KeyName>,
     platforms: Vec<PlatformReport<'a>>,
     /// Whether a host like this one, on this machine, can run it.
     runs_here: bool,
@@ -57,7 +62,8 @@ struct PlatformReport<'a> {
 }
 
 /// Reads and tells.
-pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), CliError> {
+pub async fn run(Inspect { package, home }: Inspect, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    let (trust, skipped) = keys::trust(&[], home, env)?;
     let meta = tokio::fs::metadata(&package).await;
     let source = match meta {
         Ok(meta) if meta.is_file() => None,
@@ -71,8 +77,9 @@ pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), Cl
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
     let staged = pack::stage(&store, &package).await?;
-    let mut examined = store.examine(staged, Limits::default().package()).await?;
-    examined.warnings.push(examined.signature.warning());
+    let mut examined = store.examine(staged, Limits::default().package(), trust).await?;
+    examined.warnings.extend(examined.signature.warning());
+    examined.warnings.extend(skipped);
     let report = report(&examined);
     output.result(&report, || text(&examined, &report))
 }
@@ -81,11 +88,8 @@ fn report(examined: &Examined) -> Report<'_> {
     let platforms = examined.platforms.iter();
     Report {
         manifest: &examined.manifest,
-        signature: match examined.signature {
-            PackageSignature::Absent => "absent",
-            PackageSignature::Malformed(_) => "malformed",
-            PackageSignature::Unchecked(_) => "unchecked",
-        },
+        signature: examined.signature.word(),
+        signer: examined.signature.signer(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
         runs_here: examined.platforms.get(&host_platform()).copied().unwrap_or(false),
         size: examined.compressed,
@@ -117,6 +121,7 @@ fn text(examined: &Examined, report: &Report<'_>) -> String {
         ("webhooks", view::webhooks(webhooks)),
         ("size", sizes),
         ("signature", report.signature.to_owned()),
+        ("signer", report.signer.map(ToString::to_string).unwrap_or_default()),
         ("warnings", examined.warnings.join("\n")),
     ])
 }

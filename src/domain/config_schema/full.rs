@@ -65,9 +65,9 @@ impl FullSchema {
     pub fn compile(schema: &Schema) -> Result<Self, Unusable> {
         let nodes = reach::measure(schema)?;
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
-        let built = jsonschema::options().offline().with_pattern_options(patterns).build(&Value::Object(schema.clone()));
-        let validator =
-            built.map_err(|error| Unusable::Invalid(single_line(&error.to_string(), MAX_REASON_BYTES)))?;
+        let built =
+            jsonschema::options().offline().with_pattern_options(patterns).build(&Value::Object(schema.clone()));
+        let validator = built.map_err(|error| Unusable::Invalid(single_line(&error.to_string(), MAX_REASON_BYTES)))?;
         Ok(Self { validator, nodes })
     }
 

@@ -4,6 +4,7 @@
 
 use crate::domain::clean::quote;
 use crate::domain::manifest::ManifestError;
+use crate::domain::signature::SignatureError;
 
 /// At most this many platforms of a package are named.
 const MAX_PLATFORMS_SHOWN: usize = 8;
@@ -76,6 +77,14 @@ pub enum PackageError {
     /// A listed file is not in the package.
     #[error("pkgtar: checksums.txt references missing file {0}")]
     ListedMissing(String),
+    /// The signature is wrong.
+    #[error("pkgtar: signature verification failed: {0}")]
+    Signature(#[from] SignatureError),
+    /// The host takes signed packages only; the text says what this one is.
+    #[error(
+        "pkgtar: {0}; install.signatures is \"require\": trust a key that may sign this plugin, or set it to \"warn\""
+    )]
+    SignatureRequired(String),
     /// The manifest breaks its rules.
     #[error("pkgtar: manifest invalid: {0}")]
     Manifest(#[from] ManifestError),
@@ -107,6 +116,8 @@ impl PackageError {
             Self::Unlisted(_) => "file_not_listed",
             Self::ChecksumMismatch(_) => "checksum_mismatch",
             Self::ListedMissing(_) => "listed_file_missing",
+            Self::Signature(_) => "signature_invalid",
+            Self::SignatureRequired(_) => "signature_required",
             Self::Manifest(_) => "manifest_invalid",
             Self::ExecutableMissing(_) => "executable_missing",
             Self::PlatformUnsupported { .. } => "platform_unsupported",

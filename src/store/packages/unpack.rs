@@ -1,7 +1,8 @@
 //! From a received archive to a checked folder, and checking a folder again later.
 //!
-//! The order of the checks: the archive itself while it is read, checksums, manifest, this host's executable. Nothing
-//! is trusted or made executable before the checksums hold.
+//! The order of the checks: the archive itself while it is read, checksums, manifest, this host's executable, the
+//! signature (which plugins a key may sign is a question of the manifest's id). Nothing is trusted or made executable
+//! before the checksums hold.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -15,8 +16,8 @@ use super::archive::{Contents, extract};
 use super::stage::{Staged, StagingFolder};
 use super::{PackageStore, PackageStoreError};
 use crate::domain::manifest::{self, Manifest, Parsed};
-use crate::domain::package::{Checksums, EntryPath, Limits, PackageError};
-use crate::domain::signature::PackageSignature;
+use crate::domain::package::{Checksums, Digest, EntryPath, Limits, PackageError};
+use crate::domain::signature::{PackageSignature, Trust};
 use crate::store::fs::{self, At as _, FileError};
 
 /// A package that follows every rule, unpacked beside its final place. Dropping it deletes it.
@@ -26,8 +27,10 @@ pub struct Unpacked {
     pub manifest: Manifest,
     /// What the operator should know about the manifest.
     pub warnings: Vec<String>,
-    /// The signature file, not checked.
+    /// Who signed it.
     pub signature: PackageSignature,
+    /// SHA-256 of the executable for the host's platform.
+    pub executable: Digest,
     /// The private folder (0700) with the files.
     pub folder: PathBuf,
     /// Bytes of all files.
@@ -42,7 +45,7 @@ pub struct Examined {
     pub manifest: Manifest,
     /// What the operator should know about the manifest.
     pub warnings: Vec<String>,
-    /// The signature file, not checked.
+    /// Who signed it.
     pub signature: PackageSignature,
     /// Declared platform → whether its executable is in the package.
     pub platforms: BTreeMap<String, bool>,
@@ -57,12 +60,19 @@ pub struct Examined {
 impl PackageStore {
     /// Unpacks a received archive in one reading pass and checks everything, on a blocking thread.
     ///
-    /// `platform` is the host's key, see [`crate::domain::platform::host_platform`].
+    /// `platform` is the host's key, see [`crate::domain::platform::host_platform`]; `trust` says whose signature counts
+    /// and whether one is needed.
     ///
     /// # Errors
     /// [`PackageStoreError::Package`] with the first broken rule; the staging folder is then gone. Dropping the future
     /// does not stop the work, which is bounded by `limits`, but its result is deleted.
-    pub async fn unpack(&self, staged: Staged, limits: Limits, platform: &str) -> Result<Unpacked, PackageStoreError> {
+    pub async fn unpack(
+        &self,
+        staged: Staged,
+        limits: Limits,
+        platform: &str,
+        trust: Trust,
+    ) -> Result<Unpacked, PackageStoreError> {
         let platform = platform.to_owned();
         let runtime = tokio::runtime::Handle::current();
         let task = move || {
@@ -71,15 +81,17 @@ impl PackageStore {
                 let archive = staged.archive();
                 let file = File::open(&archive).at("open", &archive)?;
                 let contents = runtime.block_on(extract(file, &folder, limits))?;
-                let parsed = judge(&contents, &platform)?;
+                let (parsed, executable) = judge(&contents, &platform)?;
+                let signature = judge_signature(&contents, &parsed.manifest, &trust)?;
                 set_executable(&folder, &contents, &parsed.manifest)?;
-                Ok((contents, parsed))
+                Ok((contents, parsed, executable, signature))
             });
             match unpacked {
-                Ok((contents, Parsed { manifest, warnings })) => Ok(Unpacked {
+                Ok((contents, Parsed { manifest, warnings }, executable, signature)) => Ok(Unpacked {
                     manifest,
                     warnings,
-                    signature: PackageSignature::of_file(contents.signature.as_deref()),
+                    signature,
+                    executable,
                     folder,
                     size: contents.size,
                     staging: staged.folder,
@@ -97,7 +109,7 @@ impl PackageStore {
     ///
     /// # Errors
     /// [`PackageStoreError::Package`] with the first broken rule.
-    pub async fn examine(&self, staged: Staged, limits: Limits) -> Result<Examined, PackageStoreError> {
+    pub async fn examine(&self, staged: Staged, limits: Limits, trust: Trust) -> Result<Examined, PackageStoreError> {
         let runtime = tokio::runtime::Handle::current();
         let task = move || {
             let folder = staged.folder.path().join("pkg");
@@ -106,12 +118,13 @@ impl PackageStore {
             let file = File::open(&archive).at("open", &archive)?;
             let contents = runtime.block_on(extract(file, &folder, limits))?;
             let Parsed { manifest, warnings } = judge_content(&contents)?;
+            let signature = judge_signature(&contents, &manifest, &trust)?;
             let declared = manifest.runtime.executables.iter();
             let platforms =
                 declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect();
             Ok(Examined {
                 warnings,
-                signature: PackageSignature::of_file(contents.signature.as_deref()),
+                signature,
                 platforms,
                 compressed: staged.size,
                 size: contents.size,
@@ -130,15 +143,20 @@ impl PackageStore {
     pub fn verify(&self, folder: &Path, limits: &Limits, platform: &str) -> Result<Parsed, PackageStoreError> {
         let mut contents = Contents::default();
         read_folder(folder, "", limits, &mut contents)?;
-        judge(&contents, platform)
+        Ok(judge(&contents, platform)?.0)
     }
 }
 
-/// The checks on a complete package.
-fn judge(contents: &Contents, platform: &str) -> Result<Parsed, PackageStoreError> {
+/// The checks on a complete package; gives the digest of the platform's executable too.
+fn judge(contents: &Contents, platform: &str) -> Result<(Parsed, Digest), PackageError> {
     let parsed = judge_content(contents)?;
-    judge_platform(contents, &parsed.manifest, platform)?;
-    Ok(parsed)
+    let executable = judge_platform(contents, &parsed.manifest, platform)?;
+    Ok((parsed, executable))
+}
+
+fn judge_signature(contents: &Contents, manifest: &Manifest, trust: &Trust) -> Result<PackageSignature, PackageError> {
+    let checksums = contents.checksums.as_deref().unwrap_or_default();
+    trust.judge(contents.signature.as_deref(), checksums, &manifest.id)
 }
 
 /// The checks that do not depend on where the package is to run.
@@ -149,15 +167,13 @@ fn judge_content(contents: &Contents) -> Result<Parsed, PackageError> {
     Ok(manifest::parse(bytes)?)
 }
 
-fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<(), PackageError> {
+fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<Digest, PackageError> {
     let executables = &manifest.runtime.executables;
     let path = executables
         .get(platform)
         .ok_or_else(|| PackageError::platform_unsupported(platform, executables.keys().map(String::as_str)))?;
-    if !contents.files.contains_key(path.as_str()) {
-        return Err(PackageError::ExecutableMissing(crate::domain::clean::quote(path)));
-    }
-    Ok(())
+    let digest = contents.files.get(path.as_str()).copied();
+    digest.ok_or_else(|| PackageError::ExecutableMissing(crate::domain::clean::quote(path)))
 }
 
 /// Gives 0755 to every declared executable that is there, those of other platforms included (manifest.md §5).

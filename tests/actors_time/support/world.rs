@@ -17,7 +17,7 @@ use kandev_host::{
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },
-    store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore},
+    store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore, trust::TrustStore},
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -53,6 +53,9 @@ pub fn record(id: &str, status: Status) -> PluginRecord {
         status,
         install_path: format!("/nowhere/{id}/1.0.0"),
         signed: false,
+        signer: None,
+        warnings: Vec::new(),
+        executable_sha256: None,
         auto_update: None,
         installed_at: datetime!(2026-08-01 09:00 UTC),
         restart_count: 0,
@@ -111,6 +114,7 @@ impl World {
         };
         let registry = RegistryHandle::start(Parts {
             packages: PackageStore::new(config.plugins_dir()),
+            trust: TrustStore::new(config.trust_dir(), &config.limits),
             config: Arc::new(config),
             surroundings: Arc::new(surroundings),
             records: records.clone(),
