@@ -113,7 +113,8 @@ async fn the_token_opens_every_route() {
 async fn another_method_of_a_known_path_gets_405_with_the_allowed_ones() {
     for endpoint in &TABLE {
         let allowed: Vec<_> = TABLE.iter().filter(|e| e.path == endpoint.path).map(|e| e.method.as_str()).collect();
-        for method in ["PUT", "HEAD", "OPTIONS", "PATCH", "BREW"] {
+        let others = ["PUT", "HEAD", "OPTIONS", "PATCH", "BREW"];
+        for method in others.into_iter().filter(|method| !allowed.contains(method)) {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let answer = send(TestRequest::default().method(method).uri(&example(endpoint.path))).await;
             assert_eq!(answer.status(), 405, "{}", endpoint.path);
