@@ -25,6 +25,7 @@ use sea_orm::{DatabaseTransaction, DbErr};
 use secrecy::{ExposeSecret, SecretString};
 use time::OffsetDateTime;
 
+use self::key::{Key, KeyRing};
 pub use self::{
     key::{KeyTextError, NoRandom},
     open::VaultOpenError,
@@ -32,7 +33,6 @@ pub use self::{
     shared::{NewSecret, SecretChange, SharedError},
     source::{FILE_NAME, KeyError, KeySource},
 };
-use self::key::{Key, KeyRing};
 use crate::{
     domain::{
         id::PluginId,
@@ -77,7 +77,9 @@ pub enum VaultError {
         limit: u64,
     },
     /// An id that no database holds; only a config field's name can be the cause.
-    #[error("the field's name cannot be stored: it must have no zero byte and an id of at most {MAX_VAULT_ID_BYTES} bytes")]
+    #[error(
+        "the field's name cannot be stored: it must have no zero byte and an id of at most {MAX_VAULT_ID_BYTES} bytes"
+    )]
     Id,
     /// Sealed with a key that this host does not have.
     #[error("the vault entry \"{id}\" is sealed with the key {key_id}, which this host does not have")]

@@ -250,7 +250,9 @@ pub fn read_value(file: Option<&Path>) -> Result<SecretString, CliError> {
     let failed = |source| CliError::SecretFile { path: shown.clone(), source };
     let mut text = Zeroizing::new(String::new());
     let read = match from {
-        Some(path) => std::fs::File::open(path).and_then(|file| file.take(MAX_VALUE_BYTES + 1).read_to_string(&mut text)),
+        Some(path) => {
+            std::fs::File::open(path).and_then(|file| file.take(MAX_VALUE_BYTES + 1).read_to_string(&mut text))
+        }
         None => {
             let input = io::stdin().lock();
             if input.is_terminal() {
@@ -260,7 +262,10 @@ pub fn read_value(file: Option<&Path>) -> Result<SecretString, CliError> {
         }
     };
     if read.map_err(failed)? as u64 > MAX_VALUE_BYTES {
-        return Err(failed(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {MAX_VALUE_BYTES} bytes"))));
+        return Err(failed(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("larger than {MAX_VALUE_BYTES} bytes"),
+        )));
     }
     let value = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     Ok(value.to_owned().into())

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::{
-    Engine,
-    alphabet,
+    Engine, alphabet,
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
@@ -210,7 +209,6 @@ impl KeyRing {
     pub fn ids(&self) -> String {
         self.0.iter().map(|key| key.id()).collect::<Vec<_>>().join(", ")
     }
-
 }
 
 impl std::fmt::Debug for KeyRing {
@@ -236,7 +234,9 @@ mod tests {
         let id = Key::parse(HEX).unwrap().id().to_owned();
         assert_eq!(id.len(), 16);
         let upper = HEX.to_uppercase();
-        for text in [&upper, " AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"] {
+        for text in
+            [&upper, " AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"]
+        {
             assert_eq!(Key::parse(text).unwrap().id(), id, "{text}");
         }
         let both = ["//////////////////////////////////////////8=", "__________________________________________8"];
@@ -247,7 +247,13 @@ mod tests {
     #[test]
     fn what_is_no_key_is_refused_without_being_quoted() {
         let form = "it must be 32 bytes, written as 64 hexadecimal digits or in base64";
-        for text in ["hunter2", &HEX[2..], &format!("{HEX}00"), "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCU=", &"é".repeat(32)] {
+        for text in [
+            "hunter2",
+            &HEX[2..],
+            &format!("{HEX}00"),
+            "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCU=",
+            &"é".repeat(32),
+        ] {
             assert_eq!(Key::parse(text).map(drop).map_err(|error| error.to_string()), Err(form.to_owned()), "{text}");
         }
         assert_eq!(KeyRing::parse(" \n,").map(drop), Err(KeyTextError::Empty));

@@ -38,7 +38,9 @@ pub enum VaultOpenError {
         entries: u64,
     },
     /// Entries, and another key.
-    #[error("the vault holds {entries} secrets that are sealed with the key {wanted}, and {place} has {present}: use the key that this database was last used with")]
+    #[error(
+        "the vault holds {entries} secrets that are sealed with the key {wanted}, and {place} has {present}: use the key that this database was last used with"
+    )]
     Wrong {
         /// Where the keys come from.
         place: String,
@@ -50,7 +52,9 @@ pub enum VaultOpenError {
         entries: u64,
     },
     /// Entries, and no proof which key is theirs.
-    #[error("the vault's own entry that proves its key is missing or damaged, with {entries} secrets beside it: restore the table vault_entry from a backup of the database")]
+    #[error(
+        "the vault's own entry that proves its key is missing or damaged, with {entries} secrets beside it: restore the table vault_entry from a backup of the database"
+    )]
     Damaged {
         /// How many secrets there are.
         entries: u64,
@@ -73,11 +77,7 @@ impl Vault {
     }
 
     /// A vault whose key is proven, with the keys it was opened with.
-    pub(super) async fn prove(
-        db: Db,
-        source: KeySource,
-        limits: &Limits,
-    ) -> Result<(Self, KeyRing), VaultOpenError> {
+    pub(super) async fn prove(db: Db, source: KeySource, limits: &Limits) -> Result<(Self, KeyRing), VaultOpenError> {
         let reading = source.clone();
         let found = blocking(move || reading.read()).await?;
         let (check, entries) = db.repeat(async || look(&db).await).await?;

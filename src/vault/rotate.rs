@@ -50,7 +50,9 @@ pub enum RotateError {
     #[error("a rotation is under way")]
     Busy,
     /// The host cannot change a variable.
-    #[error("the vault's key comes from {variable}: put the new key before the old one in it, separated by a comma or a line break, restart the host, and take the old key out when `kandev-host vault status` shows nothing pending")]
+    #[error(
+        "the vault's key comes from {variable}: put the new key before the old one in it, separated by a comma or a line break, restart the host, and take the old key out when `kandev-host vault status` shows nothing pending"
+    )]
     Given {
         /// Which.
         variable: &'static str,
@@ -68,7 +70,9 @@ pub enum RotateError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// An entry, or the database.
-    #[error("not every secret is sealed with the new key yet; both keys are kept, and the next start or rotation goes on")]
+    #[error(
+        "not every secret is sealed with the new key yet; both keys are kept, and the next start or rotation goes on"
+    )]
     Unfinished(#[source] VaultError),
 }
 

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, DatabaseTransaction, EntityTrait, FromQueryResult, QueryFilter, QuerySelect,
-    QueryTrait, Select,
+    ColumnTrait, DatabaseTransaction, EntityTrait, FromQueryResult, QueryFilter, QuerySelect, QueryTrait, Select,
     sea_query::{Expr, ExprTrait, OnConflict},
 };
 use secrecy::SecretString;

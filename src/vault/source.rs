@@ -96,9 +96,9 @@ impl KeySource {
     /// [`KeyError`]; a file that others may read is refused.
     pub(super) fn read(&self) -> Result<Option<KeyRing>, KeyError> {
         match self {
-            Self::Given { variable, keys } => KeyRing::parse(keys.expose_secret())
-                .map(Some)
-                .map_err(|reason| KeyError::Variable { variable, reason }),
+            Self::Given { variable, keys } => {
+                KeyRing::parse(keys.expose_secret()).map(Some).map_err(|reason| KeyError::Variable { variable, reason })
+            }
             Self::File(path) => match File::open(path) {
                 Ok(file) => read(path, file).map(Some),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -22,8 +22,7 @@ struct World {
 
 impl World {
     fn new(db: Db) -> Self {
-        let limits =
-            Limits { secret_value_bytes: 100, plugin_secrets: 2, shared_secrets: 5, ..Limits::default() };
+        let limits = Limits { secret_value_bytes: 100, plugin_secrets: 2, shared_secrets: 5, ..Limits::default() };
         Self { db, home: tempfile::tempdir().unwrap(), limits }
     }
 
@@ -411,12 +410,9 @@ async fn a_shared_secret_is_told_of_and_revealed_to_its_plugins_only(db: Db) {
 async fn shared_secrets_are_listed_by_scope_and_bounded(db: Db) {
     let vault = World::new(db).vault().await;
     let in_workspace = |id: &str| SecretScope::Workspace(id.to_owned());
-    for (name, scope) in [
-        ("b", SecretScope::Global),
-        ("a", in_workspace("w1")),
-        ("c", in_workspace("w2")),
-        ("B", SecretScope::Global),
-    ] {
+    for (name, scope) in
+        [("b", SecretScope::Global), ("a", in_workspace("w1")), ("c", in_workspace("w2")), ("B", SecretScope::Global)]
+    {
         vault.create_shared(new_shared(name, scope)).await.unwrap();
     }
     vault.set(&own("acme", "k"), secret("not listed")).await.unwrap();
@@ -429,8 +425,7 @@ async fn shared_secrets_are_listed_by_scope_and_bounded(db: Db) {
         (of("w1", true), "Bab"),
         (of("w3", false), ""),
     ] {
-        let listed: String =
-            vault.list_shared(&filter).await.unwrap().into_iter().map(|secret| secret.name).collect();
+        let listed: String = vault.list_shared(&filter).await.unwrap().into_iter().map(|secret| secret.name).collect();
         assert_eq!(listed, names, "{filter:?}");
     }
     let moved = vault.list_shared(&of("w1", false)).await.unwrap()[0].id;

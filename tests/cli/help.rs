@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 23] = [
+pub const COMMANDS: [&[&str]; 32] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
@@ -18,12 +18,21 @@ pub const COMMANDS: [&[&str]; 23] = [
     &["plugin", "enable"],
     &["plugin", "disable"],
     &["plugin", "remove"],
+    &["secret", "set"],
+    &["secret", "list"],
+    &["secret", "share"],
+    &["secret", "unshare"],
+    &["secret", "remove"],
+    &["vault", "status"],
+    &["vault", "rotate"],
     &["db", "migrate"],
     &["db", "status"],
     &["config", "show"],
     &["completions"],
     &["health"],
     &["plugin"],
+    &["secret"],
+    &["vault"],
     &["db"],
     &["config"],
     &[],

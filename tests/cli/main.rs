@@ -10,4 +10,5 @@ mod help;
 mod pack;
 mod project;
 mod remote;
+mod secrets;
 mod settings;

@@ -18,4 +18,5 @@ mod leaks;
 mod lifecycle;
 mod packages;
 mod rest;
+mod secrets;
 mod webhooks;

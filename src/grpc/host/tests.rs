@@ -81,7 +81,8 @@ async fn world(limits: Limits, bus: FakeBus) -> World {
     let configs = PluginConfigs::new(folder.path().to_owned(), &limits);
     let key = KeySource::File(folder.path().join("vault.key"));
     let vault = Vault::open(db.clone(), key, &limits).await.unwrap();
-    let services = HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), &limits);
+    let services =
+        HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), &limits);
     World { services, db, vault, bus, folder }
 }
 

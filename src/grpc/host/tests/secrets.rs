@@ -4,10 +4,7 @@ use secrecy::SecretString;
 
 use super::*;
 use crate::{
-    domain::{
-        secret::VaultId,
-        shared_secret::SecretScope,
-    },
+    domain::{secret::VaultId, shared_secret::SecretScope},
     vault::NewSecret,
 };
 
@@ -61,7 +58,8 @@ async fn a_plugins_own_secrets_are_kept_under_its_id_and_deleted() {
 
 #[tokio::test]
 async fn malformed_keys_and_large_values_are_refused_with_their_text() {
-    let world = world(Limits { secret_value_bytes: 5, plugin_secrets: 1, ..Limits::default() }, FakeBus::default()).await;
+    let world =
+        world(Limits { secret_value_bytes: 5, plugin_secrets: 1, ..Limits::default() }, FakeBus::default()).await;
     let mut client = world.trusted().await;
     for (name, shown) in [("", "\"\""), ("../x", "\"../x\""), ("a:b", "\"a:b\""), ("a\n", "\"a\\n\"")] {
         let refused = get(&mut client, name).await.unwrap_err();
@@ -149,11 +147,13 @@ async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call() {
     world.vault.set(&good, secret("hunter2")).await.unwrap();
     world.write_config(&format!("good: {}\nbad: {}\n", good.marker(), bad.marker()));
     let missing = client.get_config(GetConfigRequest {}).await.unwrap_err();
-    let message = "plugins: resolve secret config field \"bad\": secret not found; the operator must set the field again";
+    let message =
+        "plugins: resolve secret config field \"bad\": secret not found; the operator must set the field again";
     assert_eq!((missing.code(), missing.message()), (Code::FailedPrecondition, message));
     world.vault.set(&bad, secret("x")).await.unwrap();
     world.damage(&bad).await;
     let broken = client.get_config(GetConfigRequest {}).await.unwrap_err();
-    let message = "plugins: resolve secret config field \"bad\": the secret cannot be decrypted, the host's log has the reason";
+    let message =
+        "plugins: resolve secret config field \"bad\": the secret cannot be decrypted, the host's log has the reason";
     assert_eq!((broken.code(), broken.message()), (Code::DataLoss, message));
 }
