@@ -279,7 +279,9 @@ impl SettingsHandle {
         }
         match restarted {
             // Another command, or the host's stop, came in between: it decides what runs.
-            Ok(_) | Err(RegistryError::Overtaken { .. } | RegistryError::Stopping | RegistryError::NotFound(_)) => Ok(()),
+            Ok(_) | Err(RegistryError::Overtaken { .. } | RegistryError::Stopping | RegistryError::NotFound(_)) => {
+                Ok(())
+            }
             Err(RegistryError::StartFailed { reason, .. }) => {
                 Err(SettingsError::RestartFailed { id: id.clone(), reason })
             }

@@ -80,7 +80,9 @@ fn listed(request: &HttpRequest, name: &HeaderName) -> Result<Option<Expected>, 
             return Ok(Some(Expected::Anything));
         }
         let found = text.and_then(|text| parse(text, *name == header::IF_NONE_MATCH));
-        let found = found.ok_or_else(|| ApiError::Invalid(format!("the header {name} must be * or a list of tags in double quotes")))?;
+        let found = found.ok_or_else(|| {
+            ApiError::Invalid(format!("the header {name} must be * or a list of tags in double quotes"))
+        })?;
         tags.get_or_insert_with(Vec::new).extend(found);
     }
     Ok(tags.map(Expected::Tags))

@@ -45,7 +45,8 @@ async fn settings_are_changed_field_by_field_and_secrets_come_by_standard_input(
     assert_eq!((empty.out.as_str(), empty.err.as_str()), ("", "nothing is set\n"));
     let set = run(&["set", "demo", "target=https://a.test", "retries=3", "free=[1]"]).expect(0);
     assert_eq!(set.out, "the settings of demo are saved\n");
-    let saved = piped(&desk, &["plugin", "config", "set", "demo", "--secret-from-stdin", "token"], "s3cret\n").expect(0);
+    let saved =
+        piped(&desk, &["plugin", "config", "set", "demo", "--secret-from-stdin", "token"], "s3cret\n").expect(0);
     assert!(!format!("{saved:?}").contains("s3cret"));
     let shown = run(&["get", "demo"]).expect(0).out;
     assert_eq!(shown, "target:   https://a.test\nretries:  3\nfree:     [1]\ntoken:    ********\n");
@@ -55,7 +56,8 @@ async fn settings_are_changed_field_by_field_and_secrets_come_by_standard_input(
     let seen = host.host_calls("demo", json!([{"rpc": "GetConfig", "request": {}}])).await;
     assert_eq!(seen[0]["response"]["config"]["token"], "s3cret", "{seen:?}");
     std::fs::write(desk.path().join("new.yaml"), "target: https://b.test\ntoken: '********'\n").unwrap();
-    let set = desk.run(&["--json", "plugin", "config", "set", "demo", "--from-file", "new.yaml", "retries=1"]).expect(0);
+    let set =
+        desk.run(&["--json", "plugin", "config", "set", "demo", "--from-file", "new.yaml", "retries=1"]).expect(0);
     assert_eq!(set.json(), json!({"updated": true}));
     let config = desk.run(&["--json", "plugin", "config", "get", "demo"]).expect(0).json();
     assert_eq!(config, json!({"config": {"target": "https://b.test", "token": "********", "retries": 1}}));
@@ -64,7 +66,9 @@ async fn settings_are_changed_field_by_field_and_secrets_come_by_standard_input(
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_with_settings_is_told_with_its_exit_code() {
     let (host, desk) = installed().await;
-    let run = |arguments: &[&str], code| desk.run(&[&["plugin", "config", "set", "demo"], arguments].concat()).expect(code).err;
+    let run = |arguments: &[&str], code| {
+        desk.run(&[&["plugin", "config", "set", "demo"], arguments].concat()).expect(code).err
+    };
     assert!(run(&["target"], 2).contains("\"target\" is no setting; write it as KEY=VALUE"));
     let told = run(&["target=https://a.test", "token=visible"], 2);
     assert!(told.contains("--secret-from-stdin") && !told.contains("visible"), "{told}");
@@ -74,7 +78,10 @@ async fn what_is_wrong_with_settings_is_told_with_its_exit_code() {
     assert!(run(&["--from-file", "list.yaml"], 2).contains("list.yaml is not a mapping of fields to values"));
     run(&[], 2);
     let told = run(&["target=http://a", "retries=10"], 4);
-    assert!(told.contains("plugin config invalid: ") && told.contains("\n  /target: ") && told.contains("\n  /retries: "), "{told}");
+    assert!(
+        told.contains("plugin config invalid: ") && told.contains("\n  /target: ") && told.contains("\n  /retries: "),
+        "{told}"
+    );
     assert_eq!(run(&["retries=many"], 4).lines().count(), 3, "both fixed rules");
     host.set_switches("demo", &json!({"crash_before_handshake": 7}));
     assert!(run(&["target=https://a.test"], 5).contains("config saved but restart of \"demo\" failed: "));

@@ -99,8 +99,16 @@ async fn omitted_null_empty_and_masked_secrets_do_what_the_contract_says() {
         (with(json!(null)), with(json!(null)), with(json!(null))),
         (json!({"url": "http://a"}), json!({"url": "http://a"}), json!({"url": "http://a"})),
         (with(json!(MASK)), json!({"url": "http://a"}), json!({"url": "http://a"})),
-        (with(json!("vault:plugin:other:config:token")), with(json!(MASK)), with(json!("vault:plugin:other:config:token"))),
-        (json!({"url": "http://a", "zeta": MASK}), json!({"url": "http://a", "zeta": MASK}), json!({"url": "http://a", "zeta": MASK})),
+        (
+            with(json!("vault:plugin:other:config:token")),
+            with(json!(MASK)),
+            with(json!("vault:plugin:other:config:token")),
+        ),
+        (
+            json!({"url": "http://a", "zeta": MASK}),
+            json!({"url": "http://a", "zeta": MASK}),
+            json!({"url": "http://a", "zeta": MASK}),
+        ),
     ] {
         if plugin_sees["token"] == "first" {
             save(&host, with(json!("first"))).await;
@@ -240,11 +248,18 @@ async fn a_config_survives_upgrade_and_host_restart_in_the_clients_order_and_goe
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schema_that_cannot_be_used_is_a_warning_and_one_that_reaches_out_is_refused() {
     let host = Host::start().await;
-    let with = |schema: &str| Package::of(Guest::Rust, ID, "1.0.0").manifest(|text| format!("{text}\nconfig_schema: {schema}\n"));
+    let with = |schema: &str| {
+        Package::of(Guest::Rust, ID, "1.0.0").manifest(|text| format!("{text}\nconfig_schema: {schema}\n"))
+    };
     let outside = with(r#"{properties: {a: {$ref: "https://example.test/a.json"}}}"#);
     let body = host.upload(outside.archive().await).await.expect(400);
-    assert!(body["error"].as_str().unwrap().contains("$ref \"https://example.test/a.json\" leads out of the document"), "{body}");
-    let broken = with(r#"{$schema: "http://json-schema.org/draft-07/schema#", required: [r], properties: {a: {pattern: "(?=x)"}}}"#);
+    assert!(
+        body["error"].as_str().unwrap().contains("$ref \"https://example.test/a.json\" leads out of the document"),
+        "{body}"
+    );
+    let broken = with(
+        r#"{$schema: "http://json-schema.org/draft-07/schema#", required: [r], properties: {a: {pattern: "(?=x)"}}}"#,
+    );
     let body = host.install(&broken).await;
     let warnings = body["warnings"].to_string();
     assert!(warnings.contains("config_schema is checked in part only"), "{warnings}");
@@ -275,7 +290,10 @@ async fn a_secret_is_in_no_line_of_the_host_and_in_no_file() {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if !path.starts_with(host.data(ID)) && !path.ends_with("host.log") && path.extension().is_none_or(|e| e != "log") {
+            } else if !path.starts_with(host.data(ID))
+                && !path.ends_with("host.log")
+                && path.extension().is_none_or(|e| e != "log")
+            {
                 let bytes = std::fs::read(&path).unwrap_or_default();
                 assert!(!bytes.windows(marker.len()).any(|part| part == marker.as_bytes()), "{}", path.display());
             }
@@ -288,7 +306,9 @@ on_both!(saves_of_a_running_plugin_follow_each_other_and_the_last_one_is_what_it
     let mut saving = tokio::task::JoinSet::new();
     for n in 0..6 {
         let host = Arc::clone(&host);
-        saving.spawn(async move { save(&host, json!({"url": "http://a", "zeta": n.to_string(), "token": n.to_string()})).await });
+        saving.spawn(async move {
+            save(&host, json!({"url": "http://a", "zeta": n.to_string(), "token": n.to_string()})).await
+        });
     }
     while let Some(saved) = saving.join_next().await {
         saved.expect("every save is done");
@@ -320,7 +340,10 @@ on_databases!(parallel_savers_and_state_writers_meet_no_server_error, BUSY, |set
         let host = Arc::clone(&host);
         busy.spawn(async move {
             for round in 0.. {
-                let (set, get) = (json!({"scope": "s", "scope_id": "", "key": n.to_string(), "value": {"v": round}}), json!({"scope": "s", "scope_id": "", "key": n.to_string()}));
+                let (set, get) = (
+                    json!({"scope": "s", "scope_id": "", "key": n.to_string(), "value": {"v": round}}),
+                    json!({"scope": "s", "scope_id": "", "key": n.to_string()}),
+                );
                 let calls = json!([{"rpc": "SetState", "request": set}, {"rpc": "GetState", "request": get}]);
                 let results = host.host_calls("writer", calls).await;
                 assert_eq!(results[1]["response"]["value"], json!({"v": round}), "{results:?}");

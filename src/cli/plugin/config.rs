@@ -170,7 +170,8 @@ async fn set(arguments: Set, output: &Output, env: Lookup<'_>) -> Result<(), Cli
 /// A value as the schema wants it; what is wrong with it is for the host to say.
 fn typed(schema: &Schema, field: &str, text: &str) -> Value {
     let rules = schema.get("properties").and_then(|properties| properties.get(field));
-    let is_text = rules.and_then(|rules| rules.get("type")) == Some(&json!("string")) || Fields::of(schema).is_secret(field);
+    let is_text =
+        rules.and_then(|rules| rules.get("type")) == Some(&json!("string")) || Fields::of(schema).is_secret(field);
     let read = if is_text { None } else { serde_json::from_str(text).ok() };
     read.unwrap_or_else(|| text.into())
 }

@@ -81,7 +81,8 @@ impl<'a> Draft<'a> {
         }
         for field in self.values.keys().filter(|field| self.fields.is_secret(field)) {
             if !VaultId::config(self.plugin, field).is_storable() {
-                fixed.push(Violation::of_field(field, "the name of this secret field is too long or holds a zero byte"));
+                fixed
+                    .push(Violation::of_field(field, "the name of this secret field is too long or holds a zero byte"));
             }
         }
         let schema = full.map_or_else(Vec::new, |full| full.violations(self.fields, &self.values, &self.kept, &fixed));

@@ -219,7 +219,8 @@ fn schemas_that_would_cost_too_much_or_reach_too_far_are_not_used() {
     assert!(matches!(compile(json!({"$defs": doubling, "$ref": "#/$defs/d0"})), Err(Unusable::TooLarge { .. })));
     let patterns: Map<String, Value> = (0..65).map(|n| (format!("f{n}"), json!({"pattern": "a"}))).collect();
     assert!(matches!(compile(json!({"properties": patterns})), Err(Unusable::TooLarge { .. })));
-    for circle in [json!({"$ref": "#"}), json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"})] {
+    for circle in [json!({"$ref": "#"}), json!({"$defs": {"a": {"items": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"})]
+    {
         assert!(matches!(compile(circle.clone()), Err(Unusable::Circle(_))), "{circle}");
     }
     assert!(matches!(compile(json!({"$ref": "#/$defs/none"})), Err(Unusable::Target(_))));

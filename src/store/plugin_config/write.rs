@@ -48,7 +48,8 @@ impl ConfigText {
             let fits = text.len() as u64 <= max_bytes;
             too_large |= !fits;
             // Compared as text, which tells the order of keys and `1` from `1.0`.
-            if fits && parse(&text).is_ok_and(|read| serde_json::to_vec(&read).ok() == serde_json::to_vec(config).ok()) {
+            if fits && parse(&text).is_ok_and(|read| serde_json::to_vec(&read).ok() == serde_json::to_vec(config).ok())
+            {
                 return Ok(Self { text, revision });
             }
         }
@@ -184,7 +185,10 @@ mod tests {
         configs.replace(&acme(), &old).unwrap();
         assert_eq!(configs.staged(&acme()).unwrap(), None);
         configs.stage(&acme(), &new).unwrap();
-        assert_eq!((configs.all_staged().unwrap(), configs.staged(&acme()).unwrap()), (vec![acme()], Some(new.revision())));
+        assert_eq!(
+            (configs.all_staged().unwrap(), configs.staged(&acme()).unwrap()),
+            (vec![acme()], Some(new.revision()))
+        );
         assert_eq!(std::fs::read(configs.path(&acme())).unwrap(), old.as_bytes());
         configs.promote(&acme()).unwrap();
         assert_eq!(std::fs::read(configs.path(&acme())).unwrap(), new.as_bytes());
