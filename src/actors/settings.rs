@@ -223,7 +223,7 @@ impl SettingsHandle {
         Ok(shown)
     }
 
-    /// The vault's transaction, then the staged file's move. A failure leaves both as they were.
+    /// The vault's transaction, then the staged file's move. A failure leaves both as they were, as far as it can.
     async fn write_both(
         &self,
         id: &PluginId,
@@ -237,13 +237,8 @@ impl SettingsHandle {
             .map(|(field, secret)| (VaultId::config(id, &field), secret))
             .collect();
         let ids: Vec<_> = changes.iter().map(|(id, _)| id.clone()).collect();
-        let before = match self.vault.get_many(&ids).await {
-            Ok(before) => before,
-            Err(error) => {
-                self.settle(id).await?;
-                return Err(error.into());
-            }
-        };
+        // A damaged entry has no before; it must still be possible to set it anew.
+        let before = self.vault.get_many(&ids).await.ok();
         let changing = self.configs.changing(id).await;
         if let Err(error) = self.vault.apply(changes).await {
             drop(changing);
@@ -253,9 +248,12 @@ impl SettingsHandle {
         failpoint::hit("config.secrets_saved");
         let (configs, owner) = (self.configs.clone(), id.clone());
         if let Err(error) = blocking(move || Ok(configs.promote(&owner)?)).await {
-            self.vault.apply(ids.into_iter().zip(before).collect()).await?;
-            drop(changing);
-            self.settle(id).await?;
+            // Whatever cannot be undone stays staged, and is finished by the next save or start.
+            if let Some(before) = before {
+                self.vault.apply(ids.into_iter().zip(before).collect()).await?;
+                drop(changing);
+                self.settle(id).await?;
+            }
             return Err(error);
         }
         Ok(())
@@ -274,7 +272,8 @@ impl SettingsHandle {
             async move { ask(&shared.addr, operate, shared.command_timeout()).await.map_err(RegistryError::from).flatten() }
         };
         let mut restarted = operate(Want::Held, true, None).await;
-        if restarted.is_ok() {
+        // A record that could not be written is written again with the start.
+        if matches!(restarted, Ok(_) | Err(RegistryError::Storage(_))) {
             failpoint::hit("config.held");
             restarted = operate(Want::Started, false, Some(claim)).await;
         }

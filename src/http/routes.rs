@@ -11,7 +11,10 @@ use actix_web::{
 };
 
 use super::{ApiError, events, gate, health, install, plugins, secrets, settings, trust, vault, webhooks};
-use crate::domain::action::Action;
+use crate::domain::{action::Action, clean};
+
+/// Longest reason of a refused query, in bytes.
+const SHOWN_BYTES: usize = 300;
 
 /// One method of one path.
 struct Endpoint {
@@ -94,6 +97,10 @@ pub fn configure(config: &mut ServiceConfig) {
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));
     }
     config.app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NoRoute.into()));
+    config.app_data(web::QueryConfig::default().error_handler(|error, _| {
+        let reason = clean::single_line(&error.to_string(), SHOWN_BYTES);
+        ApiError::Invalid(format!("invalid query: {reason}")).into()
+    }));
     config.default_service(web::to(|| async { Err::<&str, _>(ApiError::NoRoute) }));
 }
 

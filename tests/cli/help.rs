@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 29] = [
+pub const COMMANDS: [&[&str]; 38] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
@@ -24,12 +24,21 @@ pub const COMMANDS: [&[&str]; 29] = [
     &["trust", "list"],
     &["trust", "remove"],
     &["trust"],
+    &["secret", "set"],
+    &["secret", "list"],
+    &["secret", "share"],
+    &["secret", "unshare"],
+    &["secret", "remove"],
+    &["vault", "status"],
+    &["vault", "rotate"],
     &["db", "migrate"],
     &["db", "status"],
     &["config", "show"],
     &["completions"],
     &["health"],
     &["plugin"],
+    &["secret"],
+    &["vault"],
     &["db"],
     &["config"],
     &[],

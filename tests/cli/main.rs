@@ -11,3 +11,5 @@ mod pack;
 mod project;
 mod remote;
 mod signing;
+mod secrets;
+mod settings;

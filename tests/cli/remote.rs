@@ -97,6 +97,8 @@ fn without_a_host_every_command_is_exit_code_3_and_says_what_to_start() {
         &["list"][..],
         &["show", "demo"],
         &["logs", "demo"],
+        &["config", "get", "demo"],
+        &["config", "set", "demo", "a=b"],
         &["enable", "demo"],
         &["disable", "demo"],
         &["remove", "demo"],

@@ -18,5 +18,6 @@ mod leaks;
 mod lifecycle;
 mod packages;
 mod rest;
+mod secrets;
 mod trust;
 mod webhooks;

@@ -1,7 +1,8 @@
 //! Checking a config against the whole JSON Schema that the manifest declares: nested objects, patterns, bounds and all.
 //!
 //! The library fetches nothing, and its expressions are matched by an engine whose time grows with the text alone; one
-//! with look-around or back-references does not compile. Without `$schema` the schema is read as draft 2020-12.
+//! with look-around or back-references does not compile. Without `$schema` the schema is read as draft 2020-12. `format`
+//! is a hint for forms (rest.md §4), whatever the draft.
 
 use std::collections::BTreeSet;
 
@@ -65,8 +66,11 @@ impl FullSchema {
     pub fn compile(schema: &Schema) -> Result<Self, Unusable> {
         let nodes = reach::measure(schema)?;
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
-        let built =
-            jsonschema::options().offline().with_pattern_options(patterns).build(&Value::Object(schema.clone()));
+        let built = jsonschema::options()
+            .offline()
+            .should_validate_formats(false)
+            .with_pattern_options(patterns)
+            .build(&Value::Object(schema.clone()));
         let validator = built.map_err(|error| Unusable::Invalid(single_line(&error.to_string(), MAX_REASON_BYTES)))?;
         Ok(Self { validator, nodes })
     }

@@ -37,7 +37,7 @@ async fn body(answer: ServiceResponse) -> Value {
 }
 
 fn example(path: &str) -> String {
-    path.replace("{id}", "acme").replace("{tail:.*}", "in/x")
+    path.replace("{id}", "acme").replace("{plugin}", "acme").replace("{tail:.*}", "in/x")
 }
 
 fn request(endpoint: &Endpoint) -> TestRequest {
@@ -77,6 +77,16 @@ fn the_table_is_what_the_documents_say() {
             "GET /api/v1/trust/keys trust:read",
             "POST /api/v1/trust/keys trust:write",
             "DELETE /api/v1/trust/keys/{name} trust:write",
+            "GET /api/v1/secrets secret:read",
+            "POST /api/v1/secrets secret:write",
+            "GET /api/v1/secrets/{id} secret:read",
+            "PUT /api/v1/secrets/{id} secret:write",
+            "DELETE /api/v1/secrets/{id} secret:write",
+            "GET /api/v1/secrets/{id}/plugins secret:read",
+            "PUT /api/v1/secrets/{id}/plugins/{plugin} secret:share",
+            "DELETE /api/v1/secrets/{id}/plugins/{plugin} secret:share",
+            "GET /api/v1/vault vault:read",
+            "POST /api/v1/vault/rotate vault:rotate",
         ]
     );
     let unique: BTreeSet<_> = TABLE.iter().map(|e| (e.method.as_str(), e.path)).collect();
@@ -117,6 +127,9 @@ async fn another_method_of_a_known_path_gets_405_with_the_allowed_ones() {
     for endpoint in &TABLE {
         let allowed: Vec<_> = TABLE.iter().filter(|e| e.path == endpoint.path).map(|e| e.method.as_str()).collect();
         for method in ["PUT", "HEAD", "OPTIONS", "PATCH", "BREW"] {
+            if allowed.contains(&method) {
+                continue;
+            }
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let answer = send(TestRequest::default().method(method).uri(&example(endpoint.path))).await;
             assert_eq!(answer.status(), 405, "{}", endpoint.path);
