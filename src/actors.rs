@@ -11,6 +11,7 @@ mod registry;
 mod spawn;
 
 pub use events::{EventBusHandle, NewEvent, PublishError};
+pub use installer::Preview;
 pub use plugin::{CallPermit, CallRefused, PluginHandle, Surroundings};
 pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
 

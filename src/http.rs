@@ -16,6 +16,7 @@ mod server;
 mod tasks;
 mod token;
 mod trace;
+mod upgrade;
 mod webhooks;
 
 use std::sync::Arc;

@@ -104,6 +104,8 @@ pub enum ClientError {
         code: String,
         /// For people.
         text: String,
+        /// For programs; `null` when the host has none.
+        details: Value,
     },
     /// The HTTP library cannot be set up.
     #[error("cannot set up the client: {0}")]
@@ -115,6 +117,8 @@ pub enum ClientError {
 struct Refusal {
     error: String,
     code: String,
+    #[serde(default)]
+    details: Value,
 }
 
 /// One host, one operator.
@@ -169,9 +173,17 @@ impl Client {
 
     /// A request with the token. Each element of `path` is one segment.
     pub fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_with(method, path, &[])
+    }
+
+    /// [`Self::request`] with a query.
+    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         self.http.request(method, url).bearer_auth(self.token.expose_secret())
     }
@@ -219,13 +231,14 @@ impl Client {
             Ok(Refusal { code, .. }) if code == "unauthenticated" => {
                 Err(ClientError::Token { url: self.url.clone(), origin: self.token_from })
             }
-            Ok(Refusal { error, code }) => {
+            Ok(Refusal { error, code, details }) => {
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",
+                    "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",
                 };
-                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next })
+                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next, details })
             }
             Err(_) => Err(not_a_host()),
         }

@@ -20,6 +20,8 @@ const NOT_REACHED: u8 = 3;
 const REFUSED: u8 = 4;
 /// The plugin is installed and does not run.
 const NOT_RUNNING: u8 = 5;
+/// Another version did not come up and the one before is there again.
+const UNDONE: u8 = 6;
 
 /// Everything a command can end with, beside success.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +99,7 @@ impl CliError {
                 ClientError::Token { .. } => REFUSED,
                 ClientError::Refused { status, code, .. } => match (code.as_str(), status) {
                     ("start_failed", _) => NOT_RUNNING,
+                    ("upgrade_failed", _) => UNDONE,
                     ("stopping" | "not_ready", _) => NOT_REACHED,
                     (_, 400..=499) => REFUSED,
                     // The way to the package failed, which the host only tells.
@@ -107,6 +110,14 @@ impl CliError {
             },
             Self::NotRunning { .. } => NOT_RUNNING,
             _ => FAILED,
+        }
+    }
+
+    /// What the host tells programs about a refusal, for `--json`.
+    pub fn details(&self) -> Option<&serde_json::Value> {
+        match self {
+            Self::Client(ClientError::Refused { details, .. }) => Some(details).filter(|details| !details.is_null()),
+            _ => None,
         }
     }
 

@@ -29,6 +29,7 @@ Exit codes:
   3  no host reached
   4  refused by the host
   5  the plugin is installed but not running
+  6  another version did not come up, the one before is installed again
 
 Examples:
   kandev-host serve

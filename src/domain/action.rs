@@ -17,6 +17,8 @@ pub enum Action {
     PluginEnable,
     /// Stop a plugin and keep it stopped.
     PluginDisable,
+    /// Go back to the version that was kept.
+    PluginRollback,
     /// Remove a plugin with its data.
     PluginUninstall,
     /// Read a plugin's last output.
@@ -42,12 +44,13 @@ pub enum Group {
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
         Self::PluginEnable,
         Self::PluginDisable,
+        Self::PluginRollback,
         Self::PluginUninstall,
         Self::PluginLogs,
         Self::PluginWebhook,
@@ -63,6 +66,7 @@ impl Action {
             Self::PluginInstall => "plugin:install",
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
+            Self::PluginRollback => "plugin:rollback",
             Self::PluginUninstall => "plugin:uninstall",
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
@@ -79,6 +83,7 @@ impl Action {
             | Self::PluginInstall
             | Self::PluginEnable
             | Self::PluginDisable
+            | Self::PluginRollback
             | Self::PluginUninstall
             | Self::PluginLogs
             | Self::PluginWebhook
@@ -95,6 +100,7 @@ impl Action {
             Self::PluginInstall => "install a package or a newer version of it",
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
+            Self::PluginRollback => "go back to the version before",
             Self::PluginUninstall => "remove a plugin with all its data",
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",

@@ -10,6 +10,7 @@ use time::OffsetDateTime;
 
 use super::id::PluginId;
 use super::manifest::{Manifest, ManifestError, yaml};
+use super::upgrade::LastUpgrade;
 
 /// Largest record that is read, in bytes; every record the host writes is smaller.
 pub const MAX_RECORD_BYTES: usize = yaml::MAX_RECORD_BYTES;
@@ -70,6 +71,9 @@ pub struct RecordState {
     /// Whether a trusted signature was verified.
     #[serde(default)]
     pub signed: bool,
+    /// Name of the trusted key that signed this version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
     /// The operator's word on automatic updates; `None` follows the host's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_update: Option<bool>,
@@ -91,6 +95,29 @@ pub struct RecordState {
     /// The version this one replaced, whose folder is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_version: Option<String>,
+    /// How the last change of the version went; none when there was no change yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_upgrade: Option<LastUpgrade>,
+}
+
+impl RecordState {
+    /// What was put in place and not started yet.
+    pub fn installed(install_path: String, installed_at: OffsetDateTime) -> Self {
+        Self {
+            status: Status::Registered,
+            install_path,
+            signed: false,
+            signer: None,
+            auto_update: None,
+            installed_at,
+            restart_count: 0,
+            restarting: false,
+            last_error: None,
+            last_error_at: None,
+            previous_version: None,
+            last_upgrade: None,
+        }
+    }
 }
 
 /// Why a record cannot be read or written as YAML.
@@ -166,15 +193,7 @@ mod tests {
             manifest,
             RecordState {
                 status: Status::Active,
-                install_path: "/srv/kd/plugins/acme/1.0".to_owned(),
-                signed: false,
-                auto_update: None,
-                installed_at: datetime!(2026-08-01 09:00:00 UTC),
-                restart_count: 0,
-                restarting: false,
-                last_error: None,
-                last_error_at: None,
-                previous_version: None,
+                ..RecordState::installed("/srv/kd/plugins/acme/1.0".to_owned(), datetime!(2026-08-01 09:00:00 UTC))
             },
         )
     }

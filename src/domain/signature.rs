@@ -51,6 +51,15 @@ impl PackageSignature {
         }
     }
 
+    /// The word of the case, for JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::Malformed(_) => "malformed",
+            Self::Unchecked(_) => "unchecked",
+        }
+    }
+
     /// What the operator is told while no signature can be checked.
     pub fn warning(&self) -> String {
         match self {

@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, webhooks};
+use super::{ApiError, events, gate, health, install, plugins, upgrade, webhooks};
 use crate::domain::action::Action;
 
 /// One method of one path.
@@ -37,7 +37,7 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 12] = [
+static TABLE: [Endpoint; 13] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
@@ -46,6 +46,7 @@ static TABLE: [Endpoint; 12] = [
     delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
+    post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
     get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
     // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),

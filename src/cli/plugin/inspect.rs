@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{pack, view};
+use super::{Host, difference, install, pack, view};
 use crate::{
     cli::{
         error::CliError,
         output::{Output, fields, size},
     },
-    config::Limits,
-    domain::{manifest::Manifest, platform::host_platform, signature::PackageSignature},
+    config::{Limits, Lookup},
+    domain::{manifest::Manifest, platform::host_platform},
     store::packages::{Examined, PackageStore},
 };
 
@@ -20,9 +20,10 @@ pub const EXAMPLES: &str = "\
 Examples:
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz --json | jq .manifest.capabilities
+  kandev-host plugin inspect my-plugin-0.2.0.tar.gz --host http://127.0.0.1:38429
 
 The package is read as a host reads it: one that a host would refuse fails here with the same text. Nothing of it is
-executed.";
+executed. With --host or --home the host itself looks at it, and tells what it would change there.";
 
 /// `inspect`.
 #[derive(Args)]
@@ -30,6 +31,8 @@ pub struct Inspect {
     /// The package file
     #[arg(value_name = "FILE")]
     package: PathBuf,
+    #[command(flatten)]
+    host: Host,
 }
 
 /// JSON of the result.
@@ -57,7 +60,12 @@ struct PlatformReport<'a> {
 }
 
 /// Reads and tells.
-pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), CliError> {
+pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    if host.is_named() {
+        let query = install::Query { dry_run: true, ..install::Query::default() };
+        let answer = install::send(&host.client(env)?, &package.to_string_lossy(), &query, output).await?;
+        return difference::show(&answer, output);
+    }
     let meta = tokio::fs::metadata(&package).await;
     let source = match meta {
         Ok(meta) if meta.is_file() => None,
@@ -78,19 +86,16 @@ pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), Cl
 }
 
 fn report(examined: &Examined) -> Report<'_> {
-    let platforms = examined.platforms.iter();
+    let facts = &examined.facts;
+    let platforms = facts.platforms.iter();
     Report {
         manifest: &examined.manifest,
-        signature: match examined.signature {
-            PackageSignature::Absent => "absent",
-            PackageSignature::Malformed(_) => "malformed",
-            PackageSignature::Unchecked(_) => "unchecked",
-        },
+        signature: examined.signature.word(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
-        runs_here: examined.platforms.get(&host_platform()).copied().unwrap_or(false),
-        size: examined.compressed,
-        unpacked_size: examined.size,
-        files: examined.files,
+        runs_here: facts.platforms.get(&host_platform()).copied().unwrap_or(false),
+        size: facts.compressed,
+        unpacked_size: facts.size,
+        files: facts.files,
         warnings: &examined.warnings,
     }
 }

@@ -1,6 +1,7 @@
 //! `plugin …`: what can be asked about plugins. `new`, `pack` and `inspect` work on files alone; the others ask a
 //! running host.
 
+mod difference;
 mod inspect;
 mod install;
 pub mod new;
@@ -41,7 +42,7 @@ pub enum PluginCommand {
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(inspect::Inspect),
     /// Installs or upgrades a plugin, and waits until it runs
-    #[command(after_help = install::EXAMPLES)]
+    #[command(visible_alias = "upgrade", after_help = install::EXAMPLES)]
     Install(install::Install),
     /// Lists the installed plugins
     #[command(after_help = operate::LIST_EXAMPLES)]
@@ -58,6 +59,9 @@ pub enum PluginCommand {
     /// Stops a plugin until it is enabled again
     #[command(after_help = operate::DISABLE_EXAMPLES)]
     Disable(OnePlugin),
+    /// Goes back to the version that the last upgrade replaced
+    #[command(after_help = operate::ROLLBACK_EXAMPLES)]
+    Rollback(OnePlugin),
     /// Removes a plugin with all it has: process, versions, settings, files, stored state
     #[command(after_help = operate::REMOVE_EXAMPLES)]
     Remove(OnePlugin),
@@ -91,6 +95,11 @@ pub struct OnePlugin {
 }
 
 impl Host {
+    /// Whether the arguments name a host.
+    fn is_named(&self) -> bool {
+        self.host.is_some() || self.home.is_some()
+    }
+
     fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
         let Self { host, token, home, timeout } = self;
         let settings = config::load_client(ClientFlags { host, token, home, timeout }, env)?;
@@ -111,7 +120,7 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
     match command {
         PluginCommand::New(new) => new::run(new, output),
         PluginCommand::Pack(pack) => runtime.block_on(pack::run(pack, output)),
-        PluginCommand::Inspect(inspect) => runtime.block_on(inspect::run(inspect, output)),
+        PluginCommand::Inspect(inspect) => runtime.block_on(inspect::run(inspect, output, env)),
         PluginCommand::Install(install) => runtime.block_on(install::run(install, output, env)),
         PluginCommand::List(host) => {
             let client = host.client(env)?;
@@ -129,6 +138,10 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
         PluginCommand::Disable(plugin) => {
             let (id, client) = plugin.open(env)?;
             runtime.block_on(operate::disable(&id, &client, output))
+        }
+        PluginCommand::Rollback(plugin) => {
+            let (id, client) = plugin.open(env)?;
+            runtime.block_on(operate::rollback(&id, &client, output))
         }
         PluginCommand::Remove(plugin) => {
             let (id, client) = plugin.open(env)?;

@@ -74,8 +74,13 @@ impl Checksums {
     }
 }
 
+/// The digits of a digest, lower case.
+pub fn hex(digest: &Digest) -> String {
+    digest.iter().fold(String::with_capacity(2 * digest.len()), |text, byte| text + &format!("{byte:02x}"))
+}
+
 /// Reads 64 hexadecimal digits of either case.
-fn digest(hex: &str) -> Option<Digest> {
+pub fn digest(hex: &str) -> Option<Digest> {
     let bytes = hex.as_bytes();
     let mut digest = [0; 32];
     if bytes.len() != 2 * digest.len() {

@@ -68,6 +68,7 @@ fn the_table_is_what_the_documents_say() {
             "DELETE /api/plugins/{id} plugin:uninstall",
             "POST /api/plugins/{id}/enable plugin:enable",
             "POST /api/plugins/{id}/disable plugin:disable",
+            "POST /api/plugins/{id}/rollback plugin:rollback",
             "GET /api/plugins/{id}/logs plugin:logs",
             "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",

@@ -15,7 +15,7 @@ use super::archive::{Contents, extract};
 use super::stage::{Staged, StagingFolder};
 use super::{PackageStore, PackageStoreError};
 use crate::domain::manifest::{self, Manifest, Parsed};
-use crate::domain::package::{Checksums, EntryPath, Limits, PackageError};
+use crate::domain::package::{Checksums, Digest, EntryPath, Limits, PackageError};
 use crate::domain::signature::PackageSignature;
 use crate::store::fs::{self, At as _, FileError};
 
@@ -30,8 +30,8 @@ pub struct Unpacked {
     pub signature: PackageSignature,
     /// The private folder (0700) with the files.
     pub folder: PathBuf,
-    /// Bytes of all files.
-    pub size: u64,
+    /// Numbers about the package.
+    pub facts: Facts,
     pub(super) staging: StagingFolder,
 }
 
@@ -44,6 +44,15 @@ pub struct Examined {
     pub warnings: Vec<String>,
     /// The signature file, not checked.
     pub signature: PackageSignature,
+    /// Numbers about the package.
+    pub facts: Facts,
+}
+
+/// What an operator may want to know of a package before it is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// SHA-256 of the archive.
+    pub sha256: Digest,
     /// Declared platform → whether its executable is in the package.
     pub platforms: BTreeMap<String, bool>,
     /// Bytes of the archive.
@@ -52,6 +61,29 @@ pub struct Examined {
     pub size: u64,
     /// Number of files.
     pub files: usize,
+}
+
+impl Facts {
+    fn of(staged: &Staged, contents: &Contents, manifest: &Manifest) -> Self {
+        let declared = manifest.runtime.executables.iter();
+        Self {
+            sha256: staged.sha256,
+            platforms: declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect(),
+            compressed: staged.size,
+            size: contents.size,
+            files: contents.files.len(),
+        }
+    }
+}
+
+impl Unpacked {
+    /// Deletes what was unpacked and waits until it is gone; dropping it does the same in the background.
+    pub async fn discard(self) {
+        let gone = tokio::task::spawn_blocking(move || self.staging.remove()).await;
+        if let Err(error) = gone {
+            tracing::warn!(%error, "an unpacked package was not removed, the next start will");
+        }
+    }
 }
 
 impl PackageStore {
@@ -77,11 +109,11 @@ impl PackageStore {
             });
             match unpacked {
                 Ok((contents, Parsed { manifest, warnings })) => Ok(Unpacked {
-                    manifest,
                     warnings,
                     signature: PackageSignature::of_file(contents.signature.as_deref()),
                     folder,
-                    size: contents.size,
+                    facts: Facts::of(&staged, &contents, &manifest),
+                    manifest,
                     staging: staged.folder,
                 }),
                 Err(error) => {
@@ -106,16 +138,10 @@ impl PackageStore {
             let file = File::open(&archive).at("open", &archive)?;
             let contents = runtime.block_on(extract(file, &folder, limits))?;
             let Parsed { manifest, warnings } = judge_content(&contents)?;
-            let declared = manifest.runtime.executables.iter();
-            let platforms =
-                declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect();
             Ok(Examined {
                 warnings,
                 signature: PackageSignature::of_file(contents.signature.as_deref()),
-                platforms,
-                compressed: staged.size,
-                size: contents.size,
-                files: contents.files.len(),
+                facts: Facts::of(&staged, &contents, &manifest),
                 manifest,
             })
         };
