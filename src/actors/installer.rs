@@ -21,7 +21,7 @@ use super::{
     PluginView,
     plugin::Want,
     registry::{
-        Adopt, Claim, ClaimGuard, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared, should_run,
+        Adopt, Claim, ClaimGuard, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared,
     },
     spawn::{ask, post},
 };

@@ -258,9 +258,9 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
             .with_details(json!({"wanted": wanted, "found": found})),
         // The operator's own plugin, as with `StartFailed`.
-        RegistryError::ChangeFailed { version, reason, .. } => {
-            plain(StatusCode::UNPROCESSABLE_ENTITY, "upgrade_failed", error)
-                .with_details(json!({"version": version, "reason": reason}))
+        RegistryError::ChangeFailed { version, back, reason, .. } => {
+            let details = json!({"version": version, "now": back, "reason": reason});
+            plain(StatusCode::UNPROCESSABLE_ENTITY, "upgrade_failed", error).with_details(details)
         }
         RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
         RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),

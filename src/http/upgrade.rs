@@ -15,9 +15,8 @@ use crate::{
 };
 
 /// Query of `POST /api/plugins/install`.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct Parameters {
     dry_run: bool,
     accept: String,

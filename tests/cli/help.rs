@@ -3,12 +3,14 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 20] = [
+pub const COMMANDS: [&[&str]; 22] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
     &["plugin", "inspect"],
     &["plugin", "install"],
+    &["plugin", "upgrade"],
+    &["plugin", "rollback"],
     &["plugin", "list"],
     &["plugin", "show"],
     &["plugin", "logs"],
@@ -51,7 +53,7 @@ fn the_exit_codes_are_in_the_help_and_every_command_is_in_the_documentation() {
     let help = Desk::new().run(&["--help"]).expect(0).out;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");
     let document = std::fs::read_to_string(path).expect("docs/cli.md");
-    for code in 0..=5 {
+    for code in 0..=6 {
         assert!(help.contains(&format!("\n  {code}  ")) && document.contains(&format!("| {code} |")), "code {code}");
     }
     for command in COMMANDS.iter().filter(|command| !command.is_empty()) {

@@ -15,4 +15,5 @@ mod leaks;
 mod lifecycle;
 mod packages;
 mod rest;
+mod upgrade;
 mod webhooks;

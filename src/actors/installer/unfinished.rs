@@ -58,7 +58,7 @@ impl Installer {
                 self.go_back(&change, reason.as_deref().unwrap_or("it did not come up")).await;
             }
             Unfinished::Close => {
-                self.start(&record).await;
+                self.start(&change).await;
                 self.conclude(&change, None).await;
             }
         }
@@ -72,7 +72,7 @@ impl Installer {
         }
         let reason = format!("the host ended meanwhile; {} goes on", note.from);
         self.write(record, note.ended(Outcome::Interrupted, Some(reason))).await;
-        self.start(record).await;
+        self.start(change).await;
     }
 
     async fn prove(&self, change: &Change<'_>) {
@@ -126,13 +126,16 @@ impl Installer {
         let (packages, id) = (self.shared.packages.clone(), failed.id().clone());
         let names = [note.from.clone(), note.version.clone()];
         let found = super::blocking(move || {
-            let versions = packages.versions(&id)?.into_iter().filter(|version| !names.contains(version));
-            Ok(versions.filter(|version| packages.is_package(&id, version)).next())
+            let mut versions = packages.versions(&id)?;
+            versions.retain(|version| !names.contains(version));
+            Ok(versions.into_iter().find(|version| packages.is_package(&id, version)))
         });
         found.await.ok().flatten()
     }
 
-    async fn start(&self, record: &PluginRecord) {
+    async fn start(&self, change: &Change<'_>) {
+        let record = change.before;
+        change.guard.open();
         if should_run(record)
             && let Err(error) = self.operate(record.id(), Want::Booted, true).await
         {
