@@ -29,6 +29,7 @@ use crate::{
         plugin_state::{StateError, StateStore},
         records::RecordStore,
         run_folder::{RunFolder, RunFolderError},
+        trust::TrustStore,
     },
 };
 
@@ -152,6 +153,11 @@ impl Host {
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
+        let trust = TrustStore::new(config.trust_dir(), limits);
+        if let Err(error) = trust.sweep() {
+            tracing::warn!(%error, "a half-written trusted key was not removed");
+        }
+        trust.load()?.log();
         finish_removals(&packages, &state).await?;
         let found = load_records(&records)?;
 
@@ -170,6 +176,7 @@ impl Host {
             surroundings: Arc::new(surroundings),
             records,
             packages: packages.clone(),
+            trust: trust.clone(),
             state,
             db: db.clone(),
             bus: bus.clone(),
@@ -183,6 +190,7 @@ impl Host {
             events: bus,
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,
+            trust,
             package_limits: limits.package(),
             timing: timing.clone(),
             limits: limits.clone(),

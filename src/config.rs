@@ -229,6 +229,10 @@ pub struct Limits {
     pub checksums_bytes: u64,
     /// `checksums.txt.sig`. Default 4 KiB.
     pub signature_bytes: u64,
+    /// Trusted keys; further files are skipped, further keys refused. Default 100.
+    pub trusted_keys: usize,
+    /// The file of a trusted key; a larger one is skipped. Default 16 KiB.
+    pub trusted_key_bytes: u64,
     /// Installs worked on at once; one more is answered 429. Default 4.
     pub installs: usize,
     /// Key, scope and scope id of a state entry, each. Default 512.
@@ -269,6 +273,8 @@ impl Default for Limits {
             manifest_bytes: 2 * MIB,
             checksums_bytes: 2 * MIB,
             signature_bytes: 4 * KIB,
+            trusted_keys: 100,
+            trusted_key_bytes: 16 * KIB,
             installs: 4,
             state_key_bytes: 512,
             state_value_bytes: 4 * MIB,
@@ -324,6 +330,8 @@ pub enum SignaturePolicy {
     /// It is installed and the answer carries a warning.
     #[default]
     Warn,
+    /// It is refused. What is installed already stays.
+    Require,
 }
 
 impl TryFrom<String> for SignaturePolicy {
@@ -332,8 +340,8 @@ impl TryFrom<String> for SignaturePolicy {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         match text.as_str() {
             "warn" => Ok(Self::Warn),
-            "require" => Err("\"require\" needs trusted keys, which this version does not have yet; use \"warn\""),
-            _ => Err("the only accepted value is \"warn\""),
+            "require" => Ok(Self::Require),
+            _ => Err("it must be \"warn\" or \"require\""),
         }
     }
 }
@@ -374,6 +382,11 @@ impl Config {
     /// Folder of records and packages.
     pub fn plugins_dir(&self) -> PathBuf {
         self.home.join("plugins")
+    }
+
+    /// Folder of the trusted keys.
+    pub fn trust_dir(&self) -> PathBuf {
+        self.home.join("trust")
     }
 
     /// Folder of `host.json` and the lock.

@@ -16,6 +16,7 @@ mod server;
 mod tasks;
 mod token;
 mod trace;
+mod trust;
 mod upgrade;
 mod webhooks;
 
@@ -33,7 +34,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
-    store::packages::PackageStore,
+    store::{packages::PackageStore, trust::TrustStore},
 };
 
 /// What the handlers work with; one for the whole server.
@@ -46,6 +47,8 @@ pub struct Services {
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.
     pub packages: PackageStore,
+    /// The keys whose signatures count.
+    pub trust: TrustStore,
     /// Bounds of a package.
     pub package_limits: package::Limits,
     /// Waits.

@@ -26,12 +26,15 @@ use super::{
     spawn::{ask, post},
 };
 use crate::{
+    config::SignaturePolicy,
     domain::{
         consent::{self, Difference, Direction, Side, Terms},
         id::PluginId,
-        package::hex,
+        package::{Digest, hex},
         platform::host_platform,
-        record::{PluginRecord, RecordState, Status},
+        record::{self, PluginRecord, RecordState, Status},
+        signature::{PackageSignature, Trust},
+        trust::KeyName,
         upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,
     },
@@ -55,13 +58,21 @@ impl Installer {
         let (id, unpacked) = self.unpack(staged, &terms).await?;
         failpoint::hit("install.unpacked");
         let claim = self.ask_registry(Claim(id.clone())).await??;
-        let mut warnings = unpacked.warnings.clone();
-        warnings.push(unpacked.signature.warning());
+        let warnings = warnings(&unpacked);
         let (plugin, warning) = match &claim.present {
             None => self.install_first(&id, unpacked, &claim.guard).await?,
             Some(before) => self.upgrade(&before.record, unpacked, &terms, &claim.guard).await?,
         };
         Ok(Installed { plugin, warning, warnings })
+    }
+
+    /// Whose signature counts now, and whether one is needed.
+    async fn trust(&self) -> Result<Trust, RegistryError> {
+        let store = self.shared.trust.clone();
+        let loaded = blocking(move || Ok(store.load()?)).await?;
+        loaded.log();
+        let required = self.shared.config.install.signatures == SignaturePolicy::Require;
+        Ok(Trust { keys: loaded.keys, required })
     }
 
     /// Everything that can be told of a package without looking at what is installed.
@@ -70,7 +81,7 @@ impl Installer {
             return Err(RegistryError::OtherPackage { wanted: hex(&wanted), found: hex(&staged.sha256) });
         }
         let limits = self.shared.config.limits.package();
-        let unpacked = self.shared.packages.unpack(staged, limits, &host_platform()).await?;
+        let unpacked = self.shared.packages.unpack(staged, limits, &host_platform(), self.trust().await?).await?;
         let id = PluginId::new(&unpacked.manifest.id).map_err(|error| RegistryError::Storage(error.to_string()))?;
         check_minimum(&unpacked.manifest.min_kandev_version, &self.shared.config.compat_version)?;
         Ok((id, unpacked))
@@ -146,7 +157,8 @@ impl Installer {
 
     fn difference(&self, before: Option<&PluginRecord>, unpacked: &Unpacked) -> Difference {
         let installed = before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
-        let offered = Side { manifest: &unpacked.manifest, signer: None };
+        let signer = unpacked.signature.signer().map(KeyName::as_str);
+        let offered = Side { manifest: &unpacked.manifest, signer };
         consent::compare(installed, offered, self.shared.config.install.capability_consent)
     }
 
@@ -154,14 +166,15 @@ impl Installer {
     /// what a crash left) makes room for it.
     async fn place_files(&self, id: &PluginId, unpacked: Unpacked) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
+        let (warnings, signature, executable) = (warnings(&unpacked), unpacked.signature.clone(), unpacked.executable);
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let install_path = blocking(move || {
             packages.remove_version(&owner, &unpacked.manifest.version)?;
             Ok(packages.promote(&owner, unpacked)?)
         })
         .await?;
-        let install_path = install_path.to_string_lossy().into_owned();
-        let state = RecordState::installed(install_path, OffsetDateTime::now_utc());
+        let place = install_path.to_string_lossy().into_owned();
+        let state = installed(place, &signature, &executable, &warnings);
         Ok(PluginRecord::new(id.clone(), manifest, state))
     }
 
@@ -244,6 +257,22 @@ impl Installer {
         super::registry::Registry: actix::Handler<M>,
     {
         ask(&self.shared.addr, message, self.shared.ask_timeout()).await
+    }
+}
+
+/// What an operator should know of a package.
+fn warnings(unpacked: &Unpacked) -> Vec<String> {
+    unpacked.warnings.iter().cloned().chain(unpacked.signature.warning()).collect()
+}
+
+/// What the record of a package says that was put in place, or found there, with this signature.
+fn installed(place: String, signature: &PackageSignature, executable: &Digest, warnings: &[String]) -> RecordState {
+    RecordState {
+        signed: signature.signer().is_some(),
+        signer: signature.signer().map(ToString::to_string),
+        warnings: record::keep_warnings(warnings),
+        executable_sha256: Some(hex(executable)),
+        ..RecordState::installed(place, OffsetDateTime::now_utc())
     }
 }
 

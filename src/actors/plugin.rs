@@ -71,6 +71,8 @@ pub struct LiveState {
     pub last_error: Option<String>,
     /// When it happened.
     pub last_error_at: Option<OffsetDateTime>,
+    /// SHA-256 that the executable must have, once it is known.
+    pub executable_sha256: Option<String>,
 }
 
 /// A change, reported upward.
@@ -283,6 +285,7 @@ impl PluginActor {
                 restart_count: record.state.restart_count,
                 last_error: record.state.last_error.clone(),
                 last_error_at: record.state.last_error_at,
+                executable_sha256: record.state.executable_sha256.clone(),
             },
             reported: None,
             running: None,
@@ -415,6 +418,7 @@ impl Handler<Replace> for PluginActor {
         self.live.restart_count = record.state.restart_count;
         self.live.last_error = record.state.last_error.clone();
         self.live.last_error_at = record.state.last_error_at;
+        self.live.executable_sha256 = record.state.executable_sha256.clone();
         self.live.revision += 1;
         self.record = record;
     }

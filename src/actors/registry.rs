@@ -44,6 +44,7 @@ use crate::{
         packages::{PackageStore, PackageStoreError, Staged},
         plugin_state::{StateError, StateStore},
         records::RecordStore,
+        trust::TrustStore,
     },
 };
 
@@ -180,6 +181,8 @@ pub struct Parts {
     pub records: RecordStore,
     /// The packages on disk.
     pub packages: PackageStore,
+    /// The keys whose signatures count.
+    pub trust: TrustStore,
     /// The plugins' stored state.
     pub state: StateStore,
     /// The database, for readiness.
@@ -201,6 +204,7 @@ pub(super) struct Shared {
     pub addr: Addr<Registry>,
     pub config: Arc<Config>,
     pub packages: PackageStore,
+    pub trust: TrustStore,
     pub state: StateStore,
     pub db: Db,
 }
@@ -221,9 +225,9 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, state, db, bus, found } = parts;
+        let Parts { config, surroundings, records, packages, trust, state, db, bus, found } = parts;
         let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, state, db }) }
+        Self { shared: Arc::new(Shared { addr, config, packages, trust, state, db }) }
     }
 
     /// Starts what should run, `limits.boot_parallelism` at a time, and ends the changes of version that an earlier host

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use super::{client::ClientError, plugin::new::NewError, plugin::pack::PackError};
+use super::{client::ClientError, plugin::keys::KeyFileFault, plugin::new::NewError, plugin::pack::PackError};
 use crate::{
     app::AppError,
     config::ConfigError,
-    domain::id::IdError,
+    domain::{id::IdError, trust::KeyNameError},
     store::{db::ConnectError, packages::PackageStoreError, run_folder::RunFolderError},
 };
 
@@ -20,8 +20,10 @@ const NOT_REACHED: u8 = 3;
 const REFUSED: u8 = 4;
 /// The plugin is installed and does not run.
 const NOT_RUNNING: u8 = 5;
+/// The package is sound, and no trusted key signed it.
+const NOT_TRUSTED: u8 = 6;
 /// Another version did not come up and the one before is there again.
-const UNDONE: u8 = 6;
+const UNDONE: u8 = 7;
 
 /// Everything a command can end with, beside success.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +34,15 @@ pub enum CliError {
     /// A plugin id that no plugin can have.
     #[error(transparent)]
     Id(#[from] IdError),
+    /// A name that no key can have.
+    #[error(transparent)]
+    KeyName(#[from] KeyNameError),
+    /// A key's file.
+    #[error(transparent)]
+    Key(#[from] KeyFileFault),
+    /// `plugin verify`; the text says why.
+    #[error("{0}")]
+    NotTrusted(String),
     /// `serve`.
     #[error(transparent)]
     App(#[from] AppError),
@@ -87,7 +98,8 @@ impl CliError {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Id(_) => USAGE,
+            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) => USAGE,
+            Self::NotTrusted(_) => NOT_TRUSTED,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
@@ -127,6 +139,7 @@ impl CliError {
             Self::Client(ClientError::Refused { code, .. }) => Some(code),
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
+            Self::NotTrusted(_) => Some("not_trusted"),
             _ => None,
         }
     }

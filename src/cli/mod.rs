@@ -11,6 +11,7 @@ mod health;
 mod output;
 mod plugin;
 mod serve;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -29,7 +30,8 @@ Exit codes:
   3  no host reached
   4  refused by the host
   5  the plugin is installed but not running
-  6  another version did not come up, the one before is installed again
+  6  the package is sound, but not signed by a trusted key
+  7  another version did not come up, the one before is installed again
 
 Examples:
   kandev-host serve
@@ -59,6 +61,9 @@ enum Command {
     /// Makes, packs, installs and operates plugins
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
+    /// Looks after the keys whose signatures count
+    #[command(subcommand, after_help = trust::EXAMPLES)]
+    Trust(trust::TrustCommand),
     /// Looks after the database's schema
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
@@ -117,6 +122,7 @@ pub fn main() -> ExitCode {
         Command::Serve(settings) => serve::run(settings.into(), &env),
         Command::Health(arguments) => health::run(arguments, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
+        Command::Trust(command) => trust::run(command, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),
         Command::Completions(shell) => completions::run(&shell, &output),

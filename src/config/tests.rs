@@ -123,9 +123,8 @@ fn a_bad_value_is_named_with_its_source_and_what_is_accepted() {
             "listen (from host.toml): \":80\" is not an address with a port, like 127.0.0.1:38429 or [::]:38429",
         ),
         (
-            "[install]\nsignatures = \"require\"",
-            "install.signatures (from host.toml): \"require\" needs trusted keys, which this version does not have \
-             yet; use \"warn\"",
+            "[install]\nsignatures = \"always\"",
+            "install.signatures (from host.toml): it must be \"warn\" or \"require\"",
         ),
         (
             "compat_version = \"abc\"",

@@ -29,6 +29,10 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// See whose signatures the host believes.
+    TrustRead,
+    /// Trust another key, or no longer trust one.
+    TrustWrite,
 }
 
 /// What an action is about, for listings.
@@ -40,11 +44,13 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// Trusted keys.
+    Trust,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
@@ -56,6 +62,8 @@ impl Action {
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::TrustRead,
+        Self::TrustWrite,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -72,6 +80,8 @@ impl Action {
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::TrustRead => "trust:read",
+            Self::TrustWrite => "trust:write",
         }
     }
 
@@ -89,6 +99,7 @@ impl Action {
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::TrustRead | Self::TrustWrite => Group::Trust,
         }
     }
 
@@ -106,6 +117,8 @@ impl Action {
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::TrustRead => "list the keys whose signatures count",
+            Self::TrustWrite => "add and remove keys whose signatures count",
         }
     }
 }

@@ -34,7 +34,9 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginUninstall
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
-        | Action::EventPublish => false,
+        | Action::EventPublish
+        | Action::TrustRead
+        | Action::TrustWrite => false,
     }
 }
 

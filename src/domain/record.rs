@@ -8,6 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
+use super::clean::single_line;
 use super::id::PluginId;
 use super::manifest::{Manifest, ManifestError, yaml};
 use super::upgrade::LastUpgrade;
@@ -71,9 +72,16 @@ pub struct RecordState {
     /// Whether a trusted signature was verified.
     #[serde(default)]
     pub signed: bool,
-    /// Name of the trusted key that signed this version.
+    /// The name of the trusted key that signed it, as it was called then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
+    /// What an operator was told of the package when it was installed; see [`keep_warnings`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// SHA-256 of the executable, lower-case hexadecimal. What is started must have it; a record without one gets it at
+    /// the first good start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable_sha256: Option<String>,
     /// The operator's word on automatic updates; `None` follows the host's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_update: Option<bool>,
@@ -108,6 +116,8 @@ impl RecordState {
             install_path,
             signed: false,
             signer: None,
+            warnings: Vec::new(),
+            executable_sha256: None,
             auto_update: None,
             installed_at,
             restart_count: 0,
@@ -118,6 +128,21 @@ impl RecordState {
             last_upgrade: None,
         }
     }
+}
+
+/// Warnings kept on a record, one more line telling how many were not.
+const MAX_WARNINGS: usize = 20;
+/// Longest of them, in bytes.
+const MAX_WARNING_BYTES: usize = 500;
+
+/// The form in which warnings are kept on a record: few, short, clean.
+pub fn keep_warnings(warnings: &[String]) -> Vec<String> {
+    let short = |warning: &String| single_line(warning, MAX_WARNING_BYTES);
+    let mut kept: Vec<_> = warnings.iter().take(MAX_WARNINGS).map(short).collect();
+    if let Some(more @ 1..) = warnings.len().checked_sub(MAX_WARNINGS) {
+        kept.push(format!("and {more} more, in the answer to the install only"));
+    }
+    kept
 }
 
 /// Why a record cannot be read or written as YAML.
@@ -220,6 +245,9 @@ mod tests {
         record.fail("exit: \"x\" # no: yes".to_owned(), datetime!(2026-08-02 10:11:12.5 UTC));
         record.state.auto_update = Some(false);
         record.state.previous_version = Some("0.9".to_owned());
+        record.state.signer = Some("acme-key".to_owned());
+        record.state.warnings = vec!["unsigned: \"x\"".to_owned(), "yes".to_owned()];
+        record.state.executable_sha256 = Some("00".repeat(32));
         let text = record.to_yaml().unwrap();
         assert_eq!(PluginRecord::from_yaml(record.id().clone(), text.as_bytes()).unwrap(), record, "{text}");
         record.clear_error();
@@ -241,6 +269,17 @@ mod tests {
         let read = PluginRecord::from_yaml(PluginId::new("acme").unwrap(), text.as_bytes()).unwrap();
         assert_eq!(read.state.status, Status::Disabled);
         assert_eq!((read.state.restart_count, read.state.auto_update, read.state.last_error), (3, Some(true), None));
+        assert_eq!((read.state.signed, read.state.signer, read.state.executable_sha256), (true, None, None));
+    }
+
+    #[test]
+    fn few_and_short_warnings_are_kept() {
+        let many: Vec<_> = (0..25).map(|n| format!("{n}\n{}", "x".repeat(600))).collect();
+        let kept = keep_warnings(&many);
+        assert_eq!(kept.len(), MAX_WARNINGS + 1);
+        assert!(kept[3].starts_with("3 xxx") && kept.iter().all(|warning| warning.len() <= MAX_WARNING_BYTES));
+        assert_eq!(kept[MAX_WARNINGS], "and 5 more, in the answer to the install only");
+        assert_eq!(keep_warnings(&many[..1]).len(), 1);
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
+    store::trust::TrustError,
 };
 
 /// How soon a caller may try again after "too many"; seconds.
@@ -53,6 +54,8 @@ pub enum ApiError {
     Fetch(FetchError),
     /// A package that breaks a rule before the registry saw it.
     Package(PackageError),
+    /// A trusted key that cannot be added or removed.
+    Trust(TrustError),
     /// The registry refuses or fails.
     Registry(RegistryError),
     /// The bus refuses or fails.
@@ -147,6 +150,7 @@ impl ApiError {
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => describe_package(error),
+            Self::Trust(error) => describe_trust(error),
             Self::Registry(error) => describe_registry(error),
             Self::Publish(error) => describe_publish(error),
             Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
@@ -280,6 +284,16 @@ fn describe_package(error: &PackageError) -> Described {
     }
 }
 
+fn describe_trust(error: &TrustError) -> Described {
+    match error {
+        TrustError::NotFound(_) => plain(StatusCode::NOT_FOUND, "trust_key_not_found", error),
+        TrustError::Exists(_) => plain(StatusCode::CONFLICT, "trust_key_exists", error),
+        TrustError::Full(_) => plain(StatusCode::CONFLICT, "too_many_trust_keys", error),
+        TrustError::TooLarge(_) => plain(StatusCode::BAD_REQUEST, "invalid_payload", error),
+        TrustError::File(_) => trouble(error),
+    }
+}
+
 fn describe_ask(error: &AskError) -> Described {
     match error {
         AskError::NotDelivered => stopping(),
@@ -376,6 +390,7 @@ from!(
     Upload(UploadError),
     Fetch(FetchError),
     Package(PackageError),
+    Trust(TrustError),
     Registry(RegistryError),
     Publish(PublishError),
     Subject(SubjectError),

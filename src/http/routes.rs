@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, upgrade, webhooks};
+use super::{ApiError, events, gate, health, install, plugins, trust, upgrade, webhooks};
 use crate::domain::action::Action;
 
 /// One method of one path.
@@ -37,7 +37,7 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 13] = [
+static TABLE: [Endpoint; 16] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
@@ -52,6 +52,9 @@ static TABLE: [Endpoint; 13] = [
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
+    get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
+    post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
+    delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
 ];
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,

@@ -58,7 +58,7 @@ struct PreviewAnswer {
     unpacked_size: u64,
     files: usize,
     platforms: Vec<Platform>,
-    /// `absent`, `malformed` or `unchecked`.
+    /// `absent`, `unknown_key` or `trusted`.
     signature: &'static str,
     difference: Difference,
     warnings: Vec<String>,

@@ -14,3 +14,4 @@ pub mod plugin_state;
 pub mod records;
 pub mod run_folder;
 pub mod schema;
+pub mod trust;

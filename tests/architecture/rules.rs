@@ -36,13 +36,14 @@ const PARTS: [Part; 16] = [
 ];
 
 /// What `domain` may name beside `std`: crates without I/O, clock and async.
-const PURE_CRATES: [&str; 15] = [
+const PURE_CRATES: [&str; 16] = [
     "std",
     "core",
     "alloc",
     "base64",
     "ed25519_dalek",
     "regex",
+    "secrecy",
     "semver",
     "serde",
     "serde_json",

@@ -10,3 +10,4 @@ mod help;
 mod pack;
 mod project;
 mod remote;
+mod signing;

@@ -239,7 +239,7 @@ async fn an_upgrade_is_looked_at_accepted_and_rolled_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_upgrade_that_is_undone_is_exit_code_6_and_nothing_to_go_back_to_is_4() {
+async fn an_upgrade_that_is_undone_is_exit_code_7_and_nothing_to_go_back_to_is_4() {
     let host = Host::start().await;
     let desk = Desk::at(&host);
     let old = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
@@ -248,8 +248,8 @@ async fn an_upgrade_that_is_undone_is_exit_code_6_and_nothing_to_go_back_to_is_4
     desk.run(&["plugin", "install", old.to_str().unwrap()]).expect(0);
     let done = desk.run(&["plugin", "rollback", "demo"]).expect(4);
     assert!(done.err.contains("no earlier version to go back to"), "{}", done.err);
-    let done = desk.run(&["plugin", "install", lame.to_str().unwrap()]).expect(6);
+    let done = desk.run(&["plugin", "install", lame.to_str().unwrap()]).expect(7);
     assert!(done.err.contains("version 1.1.0 did not come up, 1.0.0 runs again: "), "{}", done.err);
-    let error = desk.run(&["--json", "plugin", "install", lame.to_str().unwrap()]).expect(6).error();
-    assert_eq!((&error["code"], &error["exit"]), (&json!("upgrade_failed"), &json!(6)));
+    let error = desk.run(&["--json", "plugin", "install", lame.to_str().unwrap()]).expect(7).error();
+    assert_eq!((&error["code"], &error["exit"]), (&json!("upgrade_failed"), &json!(7)));
 }

@@ -15,5 +15,6 @@ mod leaks;
 mod lifecycle;
 mod packages;
 mod rest;
+mod trust;
 mod upgrade;
 mod webhooks;

@@ -8,7 +8,9 @@ use tokio::time::Instant;
 
 use crate::{
     on_both,
-    support::{FileServer, Guest, Host, Package, Settings, eventually, files::File, host::Answer},
+    support::{
+        FileServer, Guest, Host, OpensslKey, Package, Settings, eventually, files::File, has_openssl, host::Answer,
+    },
 };
 
 const FAST: &str = r#"
@@ -189,14 +191,14 @@ async fn an_older_version_needs_consent_also_when_it_is_still_on_disk() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dry_run_verifies_everything_and_leaves_nothing() {
     let host = Host::start_with(Settings::toml("[install]\nallow_private_addresses = true\n")).await;
-    let package = Package::of(Guest::Rust, "demo", "1.0.0").file("checksums.txt.sig", [7; 64]);
+    let package = Package::of(Guest::Rust, "demo", "1.0.0").file("assets/x", "x");
     let archive = package.archive().await;
     let server = FileServer::start(&[("/p", File::Content(archive.clone()))]).await;
     let uploaded = host.upload_with("?dry_run=true", archive.clone()).await.expect(200);
     let fetched = host.post("/api/plugins/install?dry_run=true", json!({"url": server.url("/p")})).await.expect(200);
     assert_eq!(uploaded, fetched);
     assert_eq!((&uploaded["dry_run"], &uploaded["manifest"]["id"]), (&json!(true), &json!("demo")));
-    assert_eq!((&uploaded["size"], &uploaded["signature"]), (&json!(archive.len()), &json!("unchecked")));
+    assert_eq!((&uploaded["size"], &uploaded["signature"]), (&json!(archive.len()), &json!("absent")));
     assert!(uploaded["unpacked_size"].as_u64() > Some(1000) && uploaded["files"] == 4, "{uploaded}");
     let here = kandev_host::domain::platform::host_platform();
     let platforms = uploaded["platforms"].as_array().unwrap();
@@ -396,4 +398,37 @@ async fn webhooks_are_refused_during_an_upgrade_for_at_most_one_and_a_half_times
     let (_, longest) = tokio::join!(upload, watch);
     assert!(longest > Duration::from_millis(500), "the window was seen: {longest:?}");
     assert!(longest <= start.mul_f64(1.5), "refused for {longest:?}, its own start takes {start:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings_the_signer_back() {
+    if !has_openssl() {
+        return;
+    }
+    let host = host().await;
+    let (one, two) = (OpensslKey::new(), OpensslKey::new());
+    for (name, key) in [("one", &one), ("two", &two)] {
+        let body = json!({"name": name, "key": key.public_pem(), "plugins": ["demo"]});
+        host.post("/api/v1/trust/keys", body).await.expect(201);
+    }
+    let package = |version: &str| Package::of(Guest::Rust, "demo", version);
+    host.install(&package("1.0.0")).await;
+    let signed = host.install(&package("1.1.0").signed(|bytes| one.sign(bytes))).await;
+    assert_eq!(signed["plugin"]["signer"], "one", "a signer that comes is no question");
+
+    let unsigned = package("1.2.0").archive().await;
+    let body = host.upload(unsigned.clone()).await.expect(409);
+    let difference = &body["details"]["difference"];
+    assert_eq!((&difference["signer_change"], &body["details"]["accept"]), (&json!("dropped"), &json!("signer")));
+    assert!(body["error"].as_str().unwrap().contains("is signed by nobody, the installed version by \"one\""), "{body}");
+    let other = package("1.2.0").signed(|bytes| two.sign(bytes)).archive().await;
+    let difference = host.upload(other).await.expect(409)["details"]["difference"].clone();
+    assert_eq!((&difference["signer_change"], &difference["signer_offered"]), (&json!("changed"), &json!("two")));
+    assert_eq!(host.plugin("demo").await["version"], "1.1.0");
+
+    let body = host.upload_with("?accept=signer", unsigned).await.expect(201);
+    assert_eq!((&body["plugin"]["signed"], &body["plugin"]["signer"]), (&json!(false), &Value::Null));
+    let body = rollback(&host).await.expect(200);
+    assert_eq!((&body["plugin"]["signed"], &body["plugin"]["signer"]), (&json!(true), &json!("one")));
+    assert!(body["plugin"]["executable_sha256"].is_string(), "{body}");
 }

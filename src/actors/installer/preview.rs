@@ -1,6 +1,6 @@
 //! Looking at a package without installing it: the same checks, and the difference to what is installed.
 
-use super::Installer;
+use super::{Installer, warnings};
 use crate::{
     actors::registry::RegistryError,
     domain::{
@@ -35,8 +35,7 @@ impl Installer {
             Err(RegistryError::NotFound(_)) => None,
             Err(error) => return Err(error),
         };
-        let mut warnings = unpacked.warnings.clone();
-        warnings.push(unpacked.signature.warning());
+        let warnings = warnings(&unpacked);
         let preview = Preview {
             manifest: unpacked.manifest.clone(),
             signature: unpacked.signature.clone(),

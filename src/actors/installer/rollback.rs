@@ -1,21 +1,20 @@
 //! Going back to the version that is kept. Nobody is asked for consent: it ran here before.
 
-use std::path::PathBuf;
-
 use time::OffsetDateTime;
 
-use super::{Change, Installer, blocking};
+use super::{Change, Installer, blocking, installed};
 use crate::{
     actors::registry::{Claim, Installed, RegistryError},
     domain::{
         clean,
         id::PluginId,
+        manifest::Parsed,
         platform::host_platform,
-        record::{PluginRecord, RecordState, Status},
+        record::{PluginRecord, Status},
         upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,
     },
-    store::packages::PackageStoreError,
+    store::packages::{Kept, PackageStoreError},
 };
 
 impl Installer {
@@ -44,12 +43,14 @@ impl Installer {
         Ok(Installed { plugin, warning, warnings: Vec::new() })
     }
 
-    /// The record of a version that is on disk, from its own manifest. Its files are compared with their checksums.
+    /// The record of a version that is on disk, from its own manifest. Its files are compared with their
+    /// checksums, and its signature is judged anew: what the policy refuses now is not run.
     pub(super) async fn kept(&self, id: &PluginId, version: &str) -> Result<PluginRecord, RegistryError> {
-        let folder = self.shared.packages.version_folder(id, version);
-        let (packages, limits, place) = (self.shared.packages.clone(), self.shared.config.limits.package(), folder.clone());
+        let (packages, limits) = (self.shared.packages.clone(), self.shared.config.limits.package());
+        let (folder, trust) = (packages.version_folder(id, version), self.trust().await?);
+        let place = folder.clone();
         let verified = blocking(move || match place.is_dir() {
-            true => Ok(Some(packages.verify(&place, &limits, &host_platform()))),
+            true => Ok(Some(packages.verify_kept(&place, &limits, &host_platform(), &trust))),
             false => Ok(None),
         });
         let broken = |reason: String| RegistryError::EarlierVersionBroken {
@@ -57,9 +58,9 @@ impl Installer {
             version: clean::single_line(version, MAX_VERSION_BYTES),
             reason,
         };
-        let manifest = match verified.await? {
+        let Kept { parsed: Parsed { manifest, mut warnings }, executable, signature } = match verified.await? {
             None => return Err(RegistryError::NoEarlierVersion(id.clone())),
-            Some(Ok(parsed)) => parsed.manifest,
+            Some(Ok(kept)) => kept,
             Some(Err(PackageStoreError::Package(error))) => return Err(broken(error.to_string())),
             Some(Err(other)) => return Err(other.into()),
         };
@@ -67,14 +68,11 @@ impl Installer {
             return Err(broken("its manifest names another plugin or version".to_owned()));
         }
         check_minimum(&manifest.min_kandev_version, &self.shared.config.compat_version)?;
-        let state = RecordState::installed(text(folder), OffsetDateTime::now_utc());
+        warnings.extend(signature.warning());
+        let state = installed(folder.to_string_lossy().into_owned(), &signature, &executable, &warnings);
         Ok(PluginRecord::new(id.clone(), manifest, state))
     }
 }
 
 /// Longest version in a message, in bytes.
 const MAX_VERSION_BYTES: usize = 128;
-
-fn text(path: PathBuf) -> String {
-    path.to_string_lossy().into_owned()
-}

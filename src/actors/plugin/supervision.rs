@@ -177,6 +177,7 @@ impl PluginActor {
             id: self.id.clone(),
             generation,
             executable: install_path.join(executable),
+            executable_sha256: self.live.executable_sha256.clone(),
             install_path,
             data_dir: self.surroundings.plugins_dir.join(self.id.as_str()).join("data"),
             host_service: self.surroundings.host_services.routes(&self.id, &self.manifest.capabilities.granted()),
@@ -203,7 +204,11 @@ impl PluginActor {
     fn launched(&mut self, generation: u64, launched: Launched, ctx: &mut Context<Self>) {
         self.abort = None;
         let ended = CancellationToken::new();
-        let Launched { client, process } = launched;
+        let Launched { client, process, executable_sha256 } = launched;
+        if self.live.executable_sha256.is_none() && executable_sha256.is_some() {
+            self.live.executable_sha256 = executable_sha256;
+            self.live.revision += 1;
+        }
         let addr = ctx.address().downgrade();
         self.watch_exit(generation, Arc::clone(&process), addr.clone());
         self.watch_health(generation, Arc::clone(&process), ended.clone(), addr);

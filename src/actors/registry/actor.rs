@@ -146,6 +146,7 @@ impl Registry {
         entry.record.state.restart_count = live.restart_count;
         entry.record.state.last_error = live.last_error;
         entry.record.state.last_error_at = live.last_error_at;
+        entry.record.state.executable_sha256 = live.executable_sha256;
         self.save(id, ctx);
     }
 

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Host, difference, install, pack, view};
+use super::{Host, difference, install, keys, pack, view};
 use crate::{
     cli::{
         error::CliError,
         output::{Output, fields, size},
     },
     config::{Limits, Lookup},
-    domain::{manifest::Manifest, platform::host_platform},
+    domain::{manifest::Manifest, platform::host_platform, trust::KeyName},
     store::packages::{Examined, PackageStore},
 };
 
@@ -23,7 +23,8 @@ Examples:
   kandev-host plugin inspect my-plugin-0.2.0.tar.gz --host http://127.0.0.1:38429
 
 The package is read as a host reads it: one that a host would refuse fails here with the same text. Nothing of it is
-executed. With --host or --home the host itself looks at it, and tells what it would change there.";
+executed. Its signature is judged by the trusted keys of the home. With --host the host itself looks at it, by its own
+keys, and tells what it would change there.";
 
 /// `inspect`.
 #[derive(Args)]
@@ -39,8 +40,10 @@ pub struct Inspect {
 #[derive(Serialize)]
 struct Report<'a> {
     manifest: &'a Manifest,
-    /// `absent`, `malformed` or `unchecked`.
+    /// `absent`, `unknown_key` or `trusted`, by the trusted keys of the home here.
     signature: &'static str,
+    /// Whose signature it is, when it is trusted.
+    signer: Option<&'a KeyName>,
     platforms: Vec<PlatformReport<'a>>,
     /// Whether a host like this one, on this machine, can run it.
     runs_here: bool,
@@ -61,11 +64,12 @@ struct PlatformReport<'a> {
 
 /// Reads and tells.
 pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
-    if host.is_named() {
+    if host.host.is_some() {
         let query = install::Query { dry_run: true, ..install::Query::default() };
         let answer = install::send(&host.client(env)?, &package.to_string_lossy(), &query, output).await?;
         return difference::show(&answer, output);
     }
+    let (trust, skipped) = keys::trust(&[], host.home, env)?;
     let meta = tokio::fs::metadata(&package).await;
     let source = match meta {
         Ok(meta) if meta.is_file() => None,
@@ -79,8 +83,9 @@ pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Looku
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
     let staged = pack::stage(&store, &package).await?;
-    let mut examined = store.examine(staged, Limits::default().package()).await?;
-    examined.warnings.push(examined.signature.warning());
+    let mut examined = store.examine(staged, Limits::default().package(), trust).await?;
+    examined.warnings.extend(examined.signature.warning());
+    examined.warnings.extend(skipped);
     let report = report(&examined);
     output.result(&report, || text(&examined, &report))
 }
@@ -91,6 +96,7 @@ fn report(examined: &Examined) -> Report<'_> {
     Report {
         manifest: &examined.manifest,
         signature: examined.signature.word(),
+        signer: examined.signature.signer(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
         runs_here: facts.platforms.get(&host_platform()).copied().unwrap_or(false),
         size: facts.compressed,
@@ -122,6 +128,7 @@ fn text(examined: &Examined, report: &Report<'_>) -> String {
         ("webhooks", view::webhooks(webhooks)),
         ("size", sizes),
         ("signature", report.signature.to_owned()),
+        ("signer", report.signer.map(ToString::to_string).unwrap_or_default()),
         ("warnings", examined.warnings.join("\n")),
     ])
 }

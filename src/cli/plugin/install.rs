@@ -39,7 +39,7 @@ Examples:
 Another version over an installed plugin is an upgrade, or a downgrade. One that asks for more capabilities, drops or
 changes its signer, or goes back in version is installed with your consent only: you are shown the difference and asked;
 without a terminal name what you accept. One that does not come up is undone. An address is fetched by the host, not
-from here. Exit code 4: the host refuses the package; 5: it is installed and the plugin does not run; 6: the upgrade was
+from here. Exit code 4: the host refuses the package; 5: it is installed and the plugin does not run; 7: the upgrade was
 undone.";
 
 /// Bytes read from the file at once.

@@ -1,12 +1,15 @@
-//! `plugin …`: what can be asked about plugins. `new`, `pack` and `inspect` work on files alone; the others ask a
-//! running host.
+//! `plugin …`: what can be asked about plugins. `new`, `pack`, `inspect`, `verify` and `keygen` work on files alone; the
+//! others ask a running host.
 
 mod difference;
 mod inspect;
 mod install;
+mod keygen;
+pub mod keys;
 pub mod new;
-mod operate;
+pub mod operate;
 pub mod pack;
+mod verify;
 mod view;
 
 use clap::{Args, Subcommand};
@@ -26,7 +29,7 @@ Examples:
   kandev-host plugin list
   kandev-host plugin logs my-plugin
 
-`new`, `pack` and `inspect` need no host. The others find a host that runs on this machine by its home; another one by
+`new`, `pack`, `inspect`, `verify` and `keygen` need no host. The others find a host that runs on this machine by its home; another one by
 --host and --token, or KANDEV_URL and KANDEV_ADMIN_TOKEN.";
 
 /// The group's commands.
@@ -41,6 +44,12 @@ pub enum PluginCommand {
     /// Shows what is in a package, without installing it
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(inspect::Inspect),
+    /// Tells whether a package is sound and who signed it
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(verify::Verify),
+    /// Makes a pair of keys to sign packages with
+    #[command(after_help = keygen::EXAMPLES)]
+    Keygen(keygen::Keygen),
     /// Installs or upgrades a plugin, and waits until it runs
     #[command(visible_alias = "upgrade", after_help = install::EXAMPLES)]
     Install(install::Install),
@@ -95,12 +104,8 @@ pub struct OnePlugin {
 }
 
 impl Host {
-    /// Whether the arguments name a host.
-    fn is_named(&self) -> bool {
-        self.host.is_some() || self.home.is_some()
-    }
-
-    fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
+    /// A client of it.
+    pub fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
         let Self { host, token, home, timeout } = self;
         let settings = config::load_client(ClientFlags { host, token, home, timeout }, env)?;
         Ok(Client::new(settings)?)
@@ -121,6 +126,8 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
         PluginCommand::New(new) => new::run(new, output),
         PluginCommand::Pack(pack) => runtime.block_on(pack::run(pack, output)),
         PluginCommand::Inspect(inspect) => runtime.block_on(inspect::run(inspect, output, env)),
+        PluginCommand::Verify(verify) => runtime.block_on(verify::run(verify, output, env)),
+        PluginCommand::Keygen(keygen) => keygen::run(keygen, output),
         PluginCommand::Install(install) => runtime.block_on(install::run(install, output, env)),
         PluginCommand::List(host) => {
             let client = host.client(env)?;

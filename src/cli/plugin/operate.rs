@@ -51,7 +51,7 @@ Examples:
 
 The host keeps the version that the last upgrade replaced. Its files are compared with their checksums, then it takes
 the place of the present one, which is kept in turn: a second rollback returns to it. What the plugin stored stays as it
-is. Exit code 4: there is no version to go back to; 6: it did not come up, the present one is installed again.";
+is. Exit code 4: there is no version to go back to; 7: it did not come up, the present one is installed again.";
 
 pub const REMOVE_EXAMPLES: &str = "\
 Examples:

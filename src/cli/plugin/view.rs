@@ -30,6 +30,10 @@ pub struct PluginView {
     #[serde(default)]
     pub signed: bool,
     #[serde(default)]
+    pub signer: Option<String>,
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    #[serde(default)]
     pub restart_count: u64,
     #[serde(default)]
     pub restarting: bool,
@@ -90,6 +94,14 @@ impl PluginView {
         self.status == "active"
     }
 
+    fn signed_by(&self) -> String {
+        match (&self.signer, self.signed) {
+            (Some(signer), true) => format!("yes, by {signer}"),
+            (_, true) => "yes".to_owned(),
+            (_, false) => "no".to_owned(),
+        }
+    }
+
     /// One field a line.
     pub fn text(&self) -> String {
         let error = match (&self.last_error, &self.last_error_at) {
@@ -106,13 +118,14 @@ impl PluginView {
             ("author", self.author.clone()),
             ("capabilities", capabilities(&self.capabilities)),
             ("webhooks", webhooks(self.webhooks.iter().map(|hook| (hook.key.as_str(), hook.access.as_str())))),
-            ("signed", if self.signed { "yes" } else { "no" }.to_owned()),
+            ("signed", self.signed_by()),
             ("installed", self.installed_at.clone()),
             ("folder", self.install_path.clone()),
             ("previous", self.previous_version.clone().unwrap_or_default()),
             ("last upgrade", self.last_upgrade.as_ref().map(UpgradeView::text).unwrap_or_default()),
             ("restarts", self.restart_count.to_string()),
             ("last error", error),
+            ("warnings", self.warnings.join("\n")),
         ])
     }
 }

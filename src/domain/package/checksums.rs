@@ -13,6 +13,11 @@ use crate::domain::clean::quote;
 /// A SHA-256.
 pub type Digest = [u8; 32];
 
+/// Lower-case hexadecimal of a digest.
+pub fn hex(digest: &Digest) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Longest accepted line in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
@@ -72,11 +77,6 @@ impl Checksums {
             None => Ok(()),
         }
     }
-}
-
-/// The digits of a digest, lower case.
-pub fn hex(digest: &Digest) -> String {
-    digest.iter().fold(String::with_capacity(2 * digest.len()), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// Reads 64 hexadecimal digits of either case.

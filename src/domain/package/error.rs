@@ -4,6 +4,7 @@
 
 use crate::domain::clean::quote;
 use crate::domain::manifest::ManifestError;
+use crate::domain::signature::SignatureError;
 
 /// Why a package is refused. None of these depends on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +74,14 @@ pub enum PackageError {
     /// A listed file is not in the package.
     #[error("pkgtar: checksums.txt references missing file {0}")]
     ListedMissing(String),
+    /// The signature is wrong.
+    #[error("pkgtar: signature verification failed: {0}")]
+    Signature(#[from] SignatureError),
+    /// The host takes signed packages only; the text says what this one is.
+    #[error(
+        "pkgtar: {0}; install.signatures is \"require\": trust a key that may sign this plugin, or set it to \"warn\""
+    )]
+    SignatureRequired(String),
     /// The manifest breaks its rules.
     #[error("pkgtar: manifest invalid: {0}")]
     Manifest(#[from] ManifestError),
@@ -99,6 +108,8 @@ impl PackageError {
             Self::Unlisted(_) => "file_not_listed",
             Self::ChecksumMismatch(_) => "checksum_mismatch",
             Self::ListedMissing(_) => "listed_file_missing",
+            Self::Signature(_) => "signature_invalid",
+            Self::SignatureRequired(_) => "signature_required",
             Self::Manifest(_) => "manifest_invalid",
             Self::ExecutableMissing(_) => "executable_missing",
             Self::PlatformUnsupported(_) => "platform_unsupported",

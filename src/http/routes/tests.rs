@@ -73,6 +73,9 @@ fn the_table_is_what_the_documents_say() {
             "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/v1/events event:publish",
+            "GET /api/v1/trust/keys trust:read",
+            "POST /api/v1/trust/keys trust:write",
+            "DELETE /api/v1/trust/keys/{name} trust:write",
         ]
     );
     let unique: BTreeSet<_> = TABLE.iter().map(|e| (e.method.as_str(), e.path)).collect();

@@ -17,7 +17,7 @@ use kandev_host::{
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },
-    store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore},
+    store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore, trust::TrustStore},
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -98,6 +98,7 @@ impl World {
         };
         let registry = RegistryHandle::start(Parts {
             packages: PackageStore::new(config.plugins_dir()),
+            trust: TrustStore::new(config.trust_dir(), &config.limits),
             config: Arc::new(config),
             surroundings: Arc::new(surroundings),
             records: records.clone(),
