@@ -20,9 +20,7 @@ pub use self::preview::Preview;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{
-        Adopt, Claim, ClaimGuard, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared,
-    },
+    registry::{Adopt, Claim, ClaimGuard, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared},
     spawn::{ask, post},
 };
 use crate::{
@@ -156,7 +154,8 @@ impl Installer {
     }
 
     fn difference(&self, before: Option<&PluginRecord>, unpacked: &Unpacked) -> Difference {
-        let installed = before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
+        let installed =
+            before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
         let signer = unpacked.signature.signer().map(KeyName::as_str);
         let offered = Side { manifest: &unpacked.manifest, signer };
         consent::compare(installed, offered, self.shared.config.install.capability_consent)

@@ -78,7 +78,9 @@ pub enum RegistryError {
         sha256: String,
     },
     /// The package is not the one the request means.
-    #[error("the package has the sha256 {found}, the request means {wanted}: look at the new package before you accept it")]
+    #[error(
+        "the package has the sha256 {found}, the request means {wanted}: look at the new package before you accept it"
+    )]
     OtherPackage {
         /// In hexadecimal.
         wanted: String,

@@ -251,8 +251,7 @@ fn patterns(capabilities: &Capabilities) -> BTreeSet<&str> {
 
 fn shown(words: Vec<String>) -> Vec<String> {
     let more = words.len().saturating_sub(MAX_WORDS);
-    let mut words: Vec<_> =
-        words.iter().take(MAX_WORDS).map(|word| clean::single_line(word, MAX_WORD_BYTES)).collect();
+    let mut words: Vec<_> = words.iter().take(MAX_WORDS).map(|word| clean::single_line(word, MAX_WORD_BYTES)).collect();
     if more > 0 {
         words.push(format!("… and {more} more"));
     }
@@ -262,7 +261,8 @@ fn shown(words: Vec<String>) -> Vec<String> {
 /// What needs consent, in one sentence without its subject: `goes back from 2.0.0 to 1.0.0, asks for secrets`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let signer = |signer: &Option<String>| signer.as_deref().map_or("nobody".to_owned(), |name| format!("\"{name}\""));
+        let signer =
+            |signer: &Option<String>| signer.as_deref().map_or("nobody".to_owned(), |name| format!("\"{name}\""));
         let installed = self.installed.as_deref().unwrap_or_default();
         let parts = self.needs.0.iter().map(|kind| match kind {
             Kind::Capabilities => format!("asks for more than {installed}: {}", self.widened.join(", ")),

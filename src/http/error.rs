@@ -399,8 +399,8 @@ from!(
 
 #[cfg(test)]
 mod tests {
-    use actix_web::body::to_bytes;
     use super::*;
+    use actix_web::body::to_bytes;
 
     async fn shown(error: ApiError) -> (u16, Value) {
         let answer = error.error_response();

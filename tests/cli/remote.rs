@@ -210,9 +210,12 @@ async fn an_upgrade_is_looked_at_accepted_and_rolled_back() {
     let looked = desk.run(&["plugin", "upgrade", new, "--dry-run"]).expect(0);
     let inspected = desk.run(&["plugin", "inspect", new, "--host", host.url()]).expect(0);
     assert_eq!(looked.out, inspected.out);
-    for line in
-        ["installed:      1.0.0", "offered:        1.1.0 (upgrade)", "asks beyond:    secrets", "needs consent:  capabilities"]
-    {
+    for line in [
+        "installed:      1.0.0",
+        "offered:        1.1.0 (upgrade)",
+        "asks beyond:    secrets",
+        "needs consent:  capabilities",
+    ] {
         assert!(looked.out.lines().any(|found| found == line), "{line}: {}", looked.out);
     }
     let json = desk.run(&["--json", "plugin", "install", new, "--dry-run"]).expect(0).json();

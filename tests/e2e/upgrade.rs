@@ -275,7 +275,10 @@ async fn a_rollback_that_does_not_come_up_returns_to_the_present_version_and_kee
     assert_eq!((&record["version"], &record["status"]), (&json!("1.1.0"), &json!("active")));
     assert_eq!(record["previous_version"], "1.0.0");
     assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"]);
-    assert_eq!((&record["last_upgrade"]["kind"], &record["last_upgrade"]["outcome"]), (&json!("rollback"), &json!("rolled_back")));
+    assert_eq!(
+        (&record["last_upgrade"]["kind"], &record["last_upgrade"]["outcome"]),
+        (&json!("rollback"), &json!("rolled_back"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -355,7 +358,8 @@ async fn a_plugin_that_wants_a_newer_host_is_kept_down_at_boot_enable_and_rollba
     host.spawn().await;
 
     let record = host.status("runs", "error").await;
-    let text = "plugins: requires kandev >= v0.91.0, running 0.90.0: update this host, or raise its setting compat_version";
+    let text =
+        "plugins: requires kandev >= v0.91.0, running 0.90.0: update this host, or raise its setting compat_version";
     assert_eq!((&record["last_error"], &record["restarting"]), (&json!(text), &json!(false)));
     let body = host.command("runs", "enable").await.expect(400);
     assert_eq!((&body["code"], &body["error"]), (&json!("host_too_old"), &json!(text)));
@@ -420,7 +424,10 @@ async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings
     let body = host.upload(unsigned.clone()).await.expect(409);
     let difference = &body["details"]["difference"];
     assert_eq!((&difference["signer_change"], &body["details"]["accept"]), (&json!("dropped"), &json!("signer")));
-    assert!(body["error"].as_str().unwrap().contains("is signed by nobody, the installed version by \"one\""), "{body}");
+    assert!(
+        body["error"].as_str().unwrap().contains("is signed by nobody, the installed version by \"one\""),
+        "{body}"
+    );
     let other = package("1.2.0").signed(|bytes| two.sign(bytes)).archive().await;
     let difference = host.upload(other).await.expect(409)["details"]["difference"].clone();
     assert_eq!((&difference["signer_change"], &difference["signer_offered"]), (&json!("changed"), &json!("two")));

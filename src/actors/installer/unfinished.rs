@@ -35,7 +35,9 @@ impl Installer {
             };
             match self.ask_registry(Claim(record.id().clone())).await.map_err(RegistryError::from).flatten() {
                 Ok(claim) => pending.push(Pending { guard: claim.guard, record, note, verdict }),
-                Err(error) => tracing::warn!(plugin.id = %record.id(), %error, "an unfinished upgrade is left as it is"),
+                Err(error) => {
+                    tracing::warn!(plugin.id = %record.id(), %error, "an unfinished upgrade is left as it is")
+                }
             }
         }
         pending

@@ -115,12 +115,7 @@ pub async fn run(install: Install, output: &Output, env: Lookup<'_>) -> Result<(
 }
 
 /// Prints where a plugin stands; an error unless it runs.
-pub fn finish(
-    plugin: PluginView,
-    warning: Option<String>,
-    answer: &Value,
-    output: &Output,
-) -> Result<(), CliError> {
+pub fn finish(plugin: PluginView, warning: Option<String>, answer: &Value, output: &Output) -> Result<(), CliError> {
     output.result(answer, || format!("{} {} is {}", plugin.id, plugin.version, plugin.state()))?;
     match plugin.is_active() {
         true => Ok(()),

@@ -58,7 +58,8 @@ impl PackageStore {
     pub fn is_package(&self, id: &PluginId, version: &str) -> bool {
         let path = self.version_folder(id, version).join(MANIFEST_NAME);
         let Ok(bytes) = fs::read_bounded(&path, MAX_MANIFEST_BYTES as u64) else { return false };
-        manifest::parse(&bytes).is_ok_and(|parsed| parsed.manifest.id == id.as_str() && parsed.manifest.version == version)
+        manifest::parse(&bytes)
+            .is_ok_and(|parsed| parsed.manifest.id == id.as_str() && parsed.manifest.version == version)
     }
 
     /// Deletes the plugin's folder when nothing is in it, so that a failed first install leaves no trace.

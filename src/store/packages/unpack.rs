@@ -162,12 +162,7 @@ impl PackageStore {
             let contents = runtime.block_on(extract(file, &folder, limits))?;
             let Parsed { manifest, warnings } = judge_content(&contents)?;
             let signature = judge_signature(&contents, &manifest, &trust)?;
-            Ok(Examined {
-                warnings,
-                signature,
-                facts: Facts::of(&staged, &contents, &manifest),
-                manifest,
-            })
+            Ok(Examined { warnings, signature, facts: Facts::of(&staged, &contents, &manifest), manifest })
         };
         tokio::task::spawn_blocking(task).await?
     }
