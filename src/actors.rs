@@ -12,6 +12,7 @@ mod settings;
 mod spawn;
 
 pub use events::{EventBusHandle, NewEvent, PublishError};
+pub use installer::Preview;
 pub use plugin::{CallPermit, CallRefused, PluginHandle, Surroundings};
 pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
 pub use settings::{Expected, SettingsError, SettingsHandle, ShownConfig};

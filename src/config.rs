@@ -323,13 +323,22 @@ impl Limits {
 }
 
 /// Where packages may come from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Install {
     /// Whether a package address may lead to this machine or a private network. Default false.
     pub allow_private_addresses: bool,
     /// What an unsigned or unverifiable package means. Default `warn`.
     pub signatures: SignaturePolicy,
+    /// Whether an upgrade that asks for more capabilities needs the operator's word. Default true; `false` is the
+    /// behaviour of the host that plugins were first written for.
+    pub capability_consent: bool,
+}
+
+impl Default for Install {
+    fn default() -> Self {
+        Self { allow_private_addresses: false, signatures: SignaturePolicy::Warn, capability_consent: true }
+    }
 }
 
 /// What an unsigned or unverifiable package means.

@@ -19,6 +19,7 @@ mod tasks;
 mod token;
 mod trace;
 mod trust;
+mod upgrade;
 mod vault;
 mod webhooks;
 

@@ -6,8 +6,10 @@
 //! plugin id here, and never hold up another id.
 
 mod actor;
+mod claims;
 mod disk;
 mod messages;
+mod version;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -16,17 +18,20 @@ use actix::Addr;
 use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
-    messages::{Adopt, Claim, ClaimGuard, Claimed, Forget, Operate, Restore},
+    claims::{Claim, ClaimGuard, Claimed, Seize},
+    messages::{Adopt, Forget, Operate, Restore},
+    version::NoteUpgrade,
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginView,
-    installer::Installer,
+    installer::{Installer, Preview},
     plugin::{Surroundings, Want},
     spawn::{ask, start},
 };
 use crate::{
     config::Config,
     domain::{
+        consent::{Difference, Terms},
         id::PluginId,
         log_line::LogLine,
         package::PackageError,
@@ -59,6 +64,55 @@ pub enum RegistryError {
     /// The package breaks a rule.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// The package differs from what is installed in a way that needs an operator's word.
+    #[error(
+        "plugin \"{id}\": version {} {difference}; look at it, and to install it all the same send accept={} with the request",
+        difference.offered,
+        difference.needs
+    )]
+    ConsentNeeded {
+        /// Which plugin.
+        id: PluginId,
+        /// What would change.
+        difference: Box<Difference>,
+        /// SHA-256 of the package in hexadecimal.
+        sha256: String,
+    },
+    /// The package is not the one the request means.
+    #[error(
+        "the package has the sha256 {found}, the request means {wanted}: look at the new package before you accept it"
+    )]
+    OtherPackage {
+        /// In hexadecimal.
+        wanted: String,
+        /// In hexadecimal.
+        found: String,
+    },
+    /// Another version was installed and did not come up; what was there before is there again.
+    #[error("plugin \"{id}\": version {version} did not come up, {back}: {reason}")]
+    ChangeFailed {
+        /// Whose.
+        id: PluginId,
+        /// The version that failed.
+        version: String,
+        /// What is there now: `1.0.0 runs again`.
+        back: String,
+        /// One redacted line.
+        reason: String,
+    },
+    /// Nothing to go back to.
+    #[error("plugin \"{0}\" has no earlier version to go back to: only a version that an upgrade replaced is kept")]
+    NoEarlierVersion(PluginId),
+    /// What was kept is not what was installed.
+    #[error("plugin \"{id}\": the kept version {version} cannot be used, install its package again: {reason}")]
+    EarlierVersionBroken {
+        /// Whose.
+        id: PluginId,
+        /// Which.
+        version: String,
+        /// Which rule its files break.
+        reason: String,
+    },
     /// The package asks for a newer platform.
     #[error(transparent)]
     TooOld(#[from] MinVersionError),
@@ -185,11 +239,16 @@ impl RegistryHandle {
         Self { shared: Arc::new(Shared { addr, config, packages, trust, state, vault, db }) }
     }
 
-    /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.
+    /// Starts what should run, `limits.boot_parallelism` at a time, and ends the changes of version that an earlier host
+    /// left unfinished; returns when every start has ended.
     pub async fn boot(&self) -> Result<(), RegistryError> {
         let plugins = ask(&self.shared.addr, List, self.shared.ask_timeout()).await?;
         let starts = plugins.len() as u32 + 1;
-        Ok(ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts).await?)
+        let installer = self.installer();
+        let unfinished = installer.claim_unfinished(plugins).await;
+        let boot = ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts);
+        let (booted, ()) = tokio::join!(boot, installer.finish(unfinished));
+        Ok(booted?)
     }
 
     /// All plugins, by id.
@@ -217,9 +276,20 @@ impl RegistryHandle {
         self.list().await.is_ok() && self.shared.db.ready().await
     }
 
-    /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it.
-    pub async fn install(&self, staged: Staged) -> Result<Installed, RegistryError> {
-        Installer::new(Arc::clone(&self.shared)).install(staged).await
+    /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it. An upgrade that does not come
+    /// up is undone.
+    pub async fn install(&self, staged: Staged, terms: Terms) -> Result<Installed, RegistryError> {
+        self.installer().install(staged, terms).await
+    }
+
+    /// Verifies a staged package as [`Self::install`] does and tells what it would change. Leaves nothing.
+    pub async fn preview(&self, staged: Staged, terms: Terms) -> Result<Preview, RegistryError> {
+        self.installer().preview(staged, terms).await
+    }
+
+    /// Goes back to the version that the present one replaced, after its files were verified.
+    pub async fn rollback(&self, id: &str) -> Result<Installed, RegistryError> {
+        self.installer().rollback(id).await
     }
 
     /// Starts a plugin and waits until it is healthy. Without effect on one that runs.
@@ -234,7 +304,7 @@ impl RegistryHandle {
 
     /// Stops a plugin and removes everything of it: process, versions, record, own files, secrets, state.
     pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
-        Installer::new(Arc::clone(&self.shared)).uninstall(id).await
+        self.installer().uninstall(id).await
     }
 
     /// Stops every plugin and refuses commands from now on. Returns the ids that did not stop in time.
@@ -242,8 +312,12 @@ impl RegistryHandle {
         Ok(ask(&self.shared.addr, StopAll, self.shared.command_timeout()).await?)
     }
 
+    fn installer(&self) -> Installer {
+        Installer::new(Arc::clone(&self.shared))
+    }
+
     async fn operate(&self, id: &str, want: Want) -> Result<PluginView, RegistryError> {
-        let operate = Operate { id: id.to_owned(), want, claimed: false, release: None };
+        let operate = Operate { id: id.to_owned(), want, claimed: false };
         ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
     }
 }

@@ -259,23 +259,24 @@ impl SettingsHandle {
         Ok(())
     }
 
-    /// Restarts a plugin that runs or is being started: it may have read the old config. The claim ends when the new
-    /// start begins; what an operator does then has precedence.
+    /// Restarts a plugin that runs or is being started: it may have read the old config. The claim is open while the new
+    /// start lasts: what an operator does then has precedence.
     async fn restart(&self, id: &PluginId, claim: ClaimGuard) -> Result<(), SettingsError> {
         let status = self.registry.get(id.as_str()).await?.record.state.status;
         if !matches!(status, Status::Active | Status::Registered) {
             return Ok(());
         }
         let shared = &self.registry.shared;
-        let operate = |want, claimed, release| {
-            let operate = Operate { id: id.as_str().to_owned(), want, claimed, release };
+        let operate = |want| {
+            let operate = Operate { id: id.as_str().to_owned(), want, claimed: true };
             async move { ask(&shared.addr, operate, shared.command_timeout()).await.map_err(RegistryError::from).flatten() }
         };
-        let mut restarted = operate(Want::Held, true, None).await;
+        let mut restarted = operate(Want::Held).await;
         // A record that could not be written is written again with the start.
         if matches!(restarted, Ok(_) | Err(RegistryError::Storage(_))) {
             failpoint::hit("config.held");
-            restarted = operate(Want::Started, false, Some(claim)).await;
+            claim.open();
+            restarted = operate(Want::Started).await;
         }
         match restarted {
             // Another command, or the host's stop, came in between: it decides what runs.

@@ -108,6 +108,8 @@ pub enum ClientError {
         code: String,
         /// For people.
         text: String,
+        /// For programs; `null` when the host has none.
+        details: Value,
     },
     /// The HTTP library cannot be set up.
     #[error("cannot set up the client: {0}")]
@@ -122,6 +124,8 @@ struct Refusal {
     /// Of a config: every broken rule, of which the text may name the first only.
     #[serde(default)]
     violations: Vec<Violation>,
+    #[serde(default)]
+    details: Value,
 }
 
 #[derive(Deserialize)]
@@ -182,9 +186,17 @@ impl Client {
 
     /// A request with the token. Each element of `path` is one segment.
     pub fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_with(method, path, &[])
+    }
+
+    /// [`Self::request`] with a query.
+    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         self.http.request(method, url).bearer_auth(self.token.expose_secret())
     }
@@ -246,7 +258,7 @@ impl Client {
             Ok(Refusal { code, .. }) if code == "unauthenticated" => {
                 Err(ClientError::Token { url: self.url.clone(), origin: self.token_from })
             }
-            Ok(Refusal { error, code, violations }) => {
+            Ok(Refusal { error, code, violations, details }) => {
                 let mut error = error;
                 for Violation { path, message } in violations.iter().filter(|_| violations.len() > 1) {
                     error += &format!("\n  {path}: {message}");
@@ -254,9 +266,10 @@ impl Client {
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",
+                    "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",
                 };
-                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next })
+                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next, details })
             }
             Err(_) => Err(not_a_host()),
         }

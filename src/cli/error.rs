@@ -25,6 +25,8 @@ const REFUSED: u8 = 4;
 const NOT_RUNNING: u8 = 5;
 /// The package is sound, and no trusted key signed it.
 const NOT_TRUSTED: u8 = 6;
+/// Another version did not come up and the one before is there again.
+const UNDONE: u8 = 7;
 
 /// Everything a command can end with, beside success.
 #[derive(Debug, thiserror::Error)]
@@ -130,6 +132,7 @@ impl CliError {
                 ClientError::Token { .. } => REFUSED,
                 ClientError::Refused { status, code, .. } => match (code.as_str(), status) {
                     ("start_failed" | "restart_failed", _) => NOT_RUNNING,
+                    ("upgrade_failed", _) => UNDONE,
                     ("stopping" | "not_ready", _) => NOT_REACHED,
                     (_, 400..=499) => REFUSED,
                     // The way to the package failed, which the host only tells.
@@ -141,6 +144,14 @@ impl CliError {
             Self::NotRunning { .. } => NOT_RUNNING,
             Self::NoSecret(_) | Self::AmbiguousSecret(_) => REFUSED,
             _ => FAILED,
+        }
+    }
+
+    /// What the host tells programs about a refusal, for `--json`.
+    pub fn details(&self) -> Option<&serde_json::Value> {
+        match self {
+            Self::Client(ClientError::Refused { details, .. }) => Some(details).filter(|details| !details.is_null()),
+            _ => None,
         }
     }
 

@@ -33,6 +33,7 @@ Exit codes:
   4  refused by the host
   5  the plugin is installed but not running
   6  the package is sound, but not signed by a trusted key
+  7  another version did not come up, the one before is installed again
 
 Examples:
   kandev-host serve

@@ -99,7 +99,8 @@ fn an_unknown_key_is_named_with_the_accepted_ones() {
     );
     assert_eq!(
         World::new().file("[install]\nsignature = \"warn\"").error(),
-        "HOME/host.toml: unknown key \"install.signature\"; accepted are allow_private_addresses, signatures"
+        "HOME/host.toml: unknown key \"install.signature\"; accepted are allow_private_addresses, \
+         capability_consent, signatures"
     );
 }
 

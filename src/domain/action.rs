@@ -17,6 +17,8 @@ pub enum Action {
     PluginEnable,
     /// Stop a plugin and keep it stopped.
     PluginDisable,
+    /// Go back to the version that was kept.
+    PluginRollback,
     /// Remove a plugin with its data.
     PluginUninstall,
     /// Read a plugin's settings, secrets masked.
@@ -64,12 +66,13 @@ pub enum Group {
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
         Self::PluginEnable,
         Self::PluginDisable,
+        Self::PluginRollback,
         Self::PluginUninstall,
         Self::PluginConfigRead,
         Self::PluginConfigWrite,
@@ -94,6 +97,7 @@ impl Action {
             Self::PluginInstall => "plugin:install",
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
+            Self::PluginRollback => "plugin:rollback",
             Self::PluginUninstall => "plugin:uninstall",
             Self::PluginConfigRead => "plugin:config_read",
             Self::PluginConfigWrite => "plugin:config_write",
@@ -119,6 +123,7 @@ impl Action {
             | Self::PluginInstall
             | Self::PluginEnable
             | Self::PluginDisable
+            | Self::PluginRollback
             | Self::PluginUninstall
             | Self::PluginConfigRead
             | Self::PluginConfigWrite
@@ -141,6 +146,7 @@ impl Action {
             Self::PluginInstall => "install a package or a newer version of it",
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
+            Self::PluginRollback => "go back to the version before",
             Self::PluginUninstall => "remove a plugin with all its data",
             Self::PluginConfigRead => "read a plugin's settings, secrets masked",
             Self::PluginConfigWrite => "change a plugin's settings",

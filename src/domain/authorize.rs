@@ -30,6 +30,7 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginInstall
         | Action::PluginEnable
         | Action::PluginDisable
+        | Action::PluginRollback
         | Action::PluginUninstall
         | Action::PluginConfigRead
         | Action::PluginConfigWrite

@@ -11,6 +11,7 @@ use time::OffsetDateTime;
 use super::clean::single_line;
 use super::id::PluginId;
 use super::manifest::{Manifest, ManifestError, yaml};
+use super::upgrade::LastUpgrade;
 
 /// Largest record that is read, in bytes; every record the host writes is smaller.
 pub const MAX_RECORD_BYTES: usize = yaml::MAX_RECORD_BYTES;
@@ -102,6 +103,31 @@ pub struct RecordState {
     /// The version this one replaced, whose folder is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_version: Option<String>,
+    /// How the last change of the version went; none when there was no change yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_upgrade: Option<LastUpgrade>,
+}
+
+impl RecordState {
+    /// What was put in place and not started yet.
+    pub fn installed(install_path: String, installed_at: OffsetDateTime) -> Self {
+        Self {
+            status: Status::Registered,
+            install_path,
+            signed: false,
+            signer: None,
+            warnings: Vec::new(),
+            executable_sha256: None,
+            auto_update: None,
+            installed_at,
+            restart_count: 0,
+            restarting: false,
+            last_error: None,
+            last_error_at: None,
+            previous_version: None,
+            last_upgrade: None,
+        }
+    }
 }
 
 /// Warnings kept on a record, one more line telling how many were not.
@@ -192,18 +218,7 @@ mod tests {
             manifest,
             RecordState {
                 status: Status::Active,
-                install_path: "/srv/kd/plugins/acme/1.0".to_owned(),
-                signed: false,
-                signer: None,
-                warnings: Vec::new(),
-                executable_sha256: None,
-                auto_update: None,
-                installed_at: datetime!(2026-08-01 09:00:00 UTC),
-                restart_count: 0,
-                restarting: false,
-                last_error: None,
-                last_error_at: None,
-                previous_version: None,
+                ..RecordState::installed("/srv/kd/plugins/acme/1.0".to_owned(), datetime!(2026-08-01 09:00:00 UTC))
             },
         )
     }

@@ -130,6 +130,50 @@ pub fn matches(pattern: &str, subject: &str) -> bool {
     segments.next().is_none()
 }
 
+/// Whether every subject that `narrow` matches is matched by `wide`.
+pub fn covers(wide: &str, narrow: &str) -> bool {
+    if wide == narrow {
+        return true;
+    }
+    let (mut wide, mut narrow) = (wide.split('.').peekable(), narrow.split('.').peekable());
+    while let Some(token) = wide.next() {
+        let Some(other) = narrow.next() else { return false };
+        if token == ">" && wide.peek().is_none() {
+            return true;
+        }
+        let endless = other == ">" && narrow.peek().is_none();
+        // A wildcard of `narrow` matches more than one text; only a wildcard of `wide` matches them all.
+        if endless || (token != "*" && token != other) {
+            return false;
+        }
+    }
+    narrow.next().is_none()
+}
+
+/// Whether every subject that `pattern` matches is matched by one of `others`: by one alone, or, for a final `>`, by
+/// several that share the lengths among them. A pattern longer than any subject matches nothing, so it is covered.
+pub fn covered(pattern: &str, others: &[&str]) -> bool {
+    if pattern.len() > MAX_SUBJECT_BYTES {
+        return true;
+    }
+    let longest = others.iter().map(|other| other.split('.').count()).max().unwrap_or(0);
+    let mut rest = pattern.to_owned();
+    loop {
+        if others.iter().any(|other| covers(other, &rest)) {
+            return true;
+        }
+        // `a.>` is `a.*` and `a.*.>`.
+        let Some(before) = rest.strip_suffix('>').filter(|before| before.is_empty() || before.ends_with('.')) else {
+            return false;
+        };
+        let (one, more) = (format!("{before}*"), format!("{before}*.>"));
+        if one.split('.').count() > longest || !others.iter().any(|other| covers(other, &one)) {
+            return false;
+        }
+        rest = more;
+    }
+}
+
 /// Whether a plugin may give its own event this name: `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`.
 pub fn plugin_event_name(name: &str) -> bool {
     let bytes = name.as_bytes();
@@ -223,6 +267,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_pattern_is_covered_when_nothing_new_can_reach_the_plugin() {
+        for (pattern, others, expected) in [
+            ("task.created", &["task.*"][..], true),
+            ("task.created", &["task.>"], true),
+            ("task.*", &["task.created"], false),
+            ("task.>", &["task.*"], false),
+            ("task.*", &["*.*"], true),
+            ("task.*.x", &["task.>"], true),
+            ("task", &["task.>"], false),
+            ("task.>", &[">"], true),
+            (">", &["task.>"], false),
+            ("task.>", &["task.*", "task.*.>"], true),
+            ("task.>", &["task.*", "*.*.*", "task.*.*.>"], true),
+            ("task.>", &["task.*.>"], false),
+            ("task.>", &["task.*", "task.*.*"], false),
+            ("a.*", &[], false),
+        ] {
+            assert_eq!(covered(pattern, others), expected, "{pattern} by {others:?}");
+        }
+        assert!(covered(&"x".repeat(MAX_SUBJECT_BYTES + 1), &[]), "no subject is so long");
+    }
+
     proptest! {
         #[test]
         fn what_matches_a_subject_can_match(pattern in "[a*>. ]{0,6}", subject in "[a.]{1,6}") {
@@ -230,6 +297,31 @@ mod tests {
                 let pattern = Pattern::new(pattern);
                 prop_assert!(!pattern.matches(&subject) || pattern.can_match());
             }
+        }
+
+        #[test]
+        fn what_is_covered_by_one_pattern_matches_no_subject_beyond_it_and_what_is_not_matches_one(
+            wide in "[ab*](\\.[ab*]){0,3}(\\.>)?|>", narrow in "[ab*](\\.[ab*]){0,3}(\\.>)?|>", subject in "[abc](\\.[abc]){0,5}"
+        ) {
+            if covers(&wide, &narrow) {
+                prop_assert!(!matches(&narrow, &subject) || matches(&wide, &subject));
+            } else {
+                // Segments that no pattern names stand for the wildcards; `>` for one or for more than `wide` is long.
+                let witness = |tail: &str| narrow.replace('*', "z").replace('>', tail);
+                let witnesses = [witness("z"), witness("z.z.z.z.z.z")];
+                prop_assert!(witnesses.iter().any(|subject| matches(&narrow, subject) && !matches(&wide, subject)));
+            }
+        }
+
+        #[test]
+        fn what_is_covered_by_several_patterns_matches_no_subject_beyond_them(
+            others in proptest::collection::vec("[ab*](\\.[ab*]){0,2}(\\.>)?|>", 0..5),
+            pattern in "[ab*](\\.[ab*]){0,2}(\\.>)?|>",
+            subject in "[abc](\\.[abc]){0,5}"
+        ) {
+            let others: Vec<_> = others.iter().map(String::as_str).collect();
+            let beyond = matches(&pattern, &subject) && !others.iter().any(|other| matches(other, &subject));
+            prop_assert!(!(beyond && covered(&pattern, &others)));
         }
 
         #[test]

@@ -10,6 +10,7 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
@@ -109,11 +110,17 @@ struct Described {
     code: &'static str,
     text: String,
     note: Option<String>,
+    /// For a program that wants to act on the error; `null` leaves it out.
+    details: Value,
 }
 
 impl Described {
     fn with_note(self, note: String) -> Self {
         Self { note: Some(note), ..self }
+    }
+
+    fn with_details(self, details: Value) -> Self {
+        Self { details, ..self }
     }
 }
 
@@ -136,6 +143,8 @@ struct ErrorBody<'a> {
     /// Every broken rule of a config.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     violations: &'a [Violation],
+    #[serde(skip_serializing_if = "Value::is_null")]
+    details: Value,
 }
 
 impl ApiError {
@@ -194,7 +203,7 @@ impl ApiError {
 }
 
 fn plain(status: StatusCode, code: &'static str, text: impl fmt::Display) -> Described {
-    Described { status, code, text: text.to_string(), note: None }
+    Described { status, code, text: text.to_string(), note: None, details: Value::Null }
 }
 
 fn internal() -> Described {
@@ -291,6 +300,20 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
         RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
         RegistryError::Package(error) => describe_package(error),
+        RegistryError::ConsentNeeded { difference, sha256, .. } => {
+            let accept = difference.needs.to_string();
+            let details = json!({"difference": difference, "accept": accept, "sha256": sha256});
+            plain(StatusCode::CONFLICT, "consent_needed", error).with_details(details)
+        }
+        RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
+            .with_details(json!({"wanted": wanted, "found": found})),
+        // The operator's own plugin, as with `StartFailed`.
+        RegistryError::ChangeFailed { version, back, reason, .. } => {
+            let details = json!({"version": version, "now": back, "reason": reason});
+            plain(StatusCode::UNPROCESSABLE_ENTITY, "upgrade_failed", error).with_details(details)
+        }
+        RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
+        RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
@@ -393,7 +416,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let Described { status, code, text, note } = self.describe();
+        let Described { status, code, text, note, details } = self.describe();
         match note {
             Some(note) if status == StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(code, note, "request failed"),
             Some(note) => tracing::warn!(code, note, error = text, "request failed"),
@@ -414,7 +437,7 @@ impl ResponseError for ApiError {
             Self::Settings(SettingsError::Invalid(refusal)) => refusal.violations.as_slice(),
             _ => &[],
         };
-        answer.json(ErrorBody { error: &text, code, violations })
+        answer.json(ErrorBody { error: &text, code, violations, details })
     }
 }
 
@@ -453,10 +476,8 @@ impl From<VaultError> for ApiError {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::body::to_bytes;
-    use serde_json::{Value, json};
-
     use super::*;
+    use actix_web::body::to_bytes;
 
     async fn shown(error: ApiError) -> (u16, Value) {
         let answer = error.error_response();

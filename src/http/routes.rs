@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, secrets, settings, trust, vault, webhooks};
+use super::{ApiError, events, gate, health, install, plugins, secrets, settings, trust, upgrade, vault, webhooks};
 use crate::domain::{action::Action, clean};
 
 /// Longest reason of a refused query, in bytes.
@@ -48,7 +48,7 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 27] = [
+static TABLE: [Endpoint; 28] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
@@ -59,6 +59,7 @@ static TABLE: [Endpoint; 27] = [
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
     get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
+    post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
     get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
     // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),

@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 38] = [
+pub const COMMANDS: [&[&str]; 40] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
@@ -11,6 +11,8 @@ pub const COMMANDS: [&[&str]; 38] = [
     &["plugin", "verify"],
     &["plugin", "keygen"],
     &["plugin", "install"],
+    &["plugin", "upgrade"],
+    &["plugin", "rollback"],
     &["plugin", "list"],
     &["plugin", "show"],
     &["plugin", "logs"],
@@ -69,7 +71,7 @@ fn the_exit_codes_are_in_the_help_and_every_command_is_in_the_documentation() {
     let help = Desk::new().run(&["--help"]).expect(0).out;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");
     let document = std::fs::read_to_string(path).expect("docs/cli.md");
-    for code in 0..=6 {
+    for code in 0..=7 {
         assert!(help.contains(&format!("\n  {code}  ")) && document.contains(&format!("| {code} |")), "code {code}");
     }
     for command in COMMANDS.iter().filter(|command| !command.is_empty()) {

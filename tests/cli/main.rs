@@ -10,6 +10,6 @@ mod help;
 mod pack;
 mod project;
 mod remote;
-mod signing;
 mod secrets;
 mod settings;
+mod signing;

@@ -102,7 +102,9 @@ fn without_a_host_every_command_is_exit_code_3_and_says_what_to_start() {
         &["enable", "demo"],
         &["disable", "demo"],
         &["remove", "demo"],
+        &["rollback", "demo"],
         &["install", "p.tar.gz"],
+        &["upgrade", "p.tar.gz", "--dry-run"],
     ] {
         let done = desk.run(&[&["plugin"], command].concat()).expect(3);
         let expected = format!(
@@ -190,4 +192,69 @@ async fn something_else_and_a_silent_host_are_told_apart() {
     let done = desk.run(&["plugin", "list", "--host", &url, "--token", "x"]).expect(3);
     assert!(done.err.contains("is no kandev-host (status 200)"), "{}", done.err);
     answer.await.expect("the stand-in");
+}
+
+/// The host's fixture with a capability more.
+fn wider(version: &str) -> Package {
+    let package = Package::of(Guest::Rust, "demo", version);
+    package.manifest(|text| text.replace("capabilities:", "capabilities:\n  secrets: true"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_is_looked_at_accepted_and_rolled_back() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let old = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let new = file(&desk, &wider("1.1.0")).await;
+    let (old, new) = (old.to_str().unwrap(), new.to_str().unwrap());
+    desk.run(&["plugin", "install", old]).expect(0);
+
+    let looked = desk.run(&["plugin", "upgrade", new, "--dry-run"]).expect(0);
+    let inspected = desk.run(&["plugin", "inspect", new, "--host", host.url()]).expect(0);
+    assert_eq!(looked.out, inspected.out);
+    for line in [
+        "installed:      1.0.0",
+        "offered:        1.1.0 (upgrade)",
+        "asks beyond:    secrets",
+        "needs consent:  capabilities",
+    ] {
+        assert!(looked.out.lines().any(|found| found == line), "{line}: {}", looked.out);
+    }
+    let json = desk.run(&["--json", "plugin", "install", new, "--dry-run"]).expect(0).json();
+    assert_eq!(json["difference"]["needs"], json!(["capabilities"]));
+
+    let refused = desk.run(&["plugin", "upgrade", new]).expect(4);
+    assert!(refused.err.contains("asks for more than 1.0.0: secrets"), "{}", refused.err);
+    assert!(refused.err.contains("--accept"), "{}", refused.err);
+    let error = desk.run(&["--json", "plugin", "upgrade", new]).expect(4).error();
+    assert_eq!((&error["code"], &error["details"]["accept"]), (&json!("consent_needed"), &json!("capabilities")));
+    assert_eq!(desk.run(&["plugin", "show", "demo", "--json"]).expect(0).json()["version"], "1.0.0");
+    desk.run(&["plugin", "upgrade", new, "--accept", "everything"]).expect(2);
+    let digest = error["details"]["sha256"].as_str().unwrap();
+    let other = digest.replace(|c: char| c.is_ascii_digit(), "a");
+    desk.run(&["plugin", "upgrade", new, "--accept", "capabilities", "--sha256", &other]).expect(4);
+    let done = desk.run(&["plugin", "upgrade", new, "--accept", "capabilities", "--sha256", digest]).expect(0);
+    assert_eq!(done.out, "demo 1.1.0 is active\n");
+
+    assert_eq!(desk.run(&["plugin", "rollback", "demo"]).expect(0).out, "demo 1.0.0 is active\n");
+    let show = desk.run(&["plugin", "show", "demo"]).expect(0).out;
+    assert!(show.contains("previous:      1.1.0\nlast upgrade:  1.1.0 to 1.0.0, done ("), "{show}");
+    desk.run(&["plugin", "disable", "demo"]).expect(0);
+    assert_eq!(desk.run(&["plugin", "rollback", "demo"]).expect(0).out, "demo 1.1.0 is disabled\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_that_is_undone_is_exit_code_7_and_nothing_to_go_back_to_is_4() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let old = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let lame = Package::of(Guest::Rust, "demo", "1.1.0").switches(&json!({"crash_before_handshake": 3}));
+    let lame = file(&desk, &lame).await;
+    desk.run(&["plugin", "install", old.to_str().unwrap()]).expect(0);
+    let done = desk.run(&["plugin", "rollback", "demo"]).expect(4);
+    assert!(done.err.contains("no earlier version to go back to"), "{}", done.err);
+    let done = desk.run(&["plugin", "install", lame.to_str().unwrap()]).expect(7);
+    assert!(done.err.contains("version 1.1.0 did not come up, 1.0.0 runs again: "), "{}", done.err);
+    let error = desk.run(&["--json", "plugin", "install", lame.to_str().unwrap()]).expect(7).error();
+    assert_eq!((&error["code"], &error["exit"]), (&json!("upgrade_failed"), &json!(7)));
 }

@@ -20,4 +20,5 @@ mod packages;
 mod rest;
 mod secrets;
 mod trust;
+mod upgrade;
 mod webhooks;

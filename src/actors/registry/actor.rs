@@ -16,10 +16,9 @@ use time::OffsetDateTime;
 
 use super::{
     RegistryError,
+    claims::Claims,
     disk::Disk,
-    messages::{
-        Adopt, BootAll, Claim, ClaimGuard, Claimed, Forget, Get, List, Logs, Lookup, Operate, Release, Restore, StopAll,
-    },
+    messages::{Adopt, BootAll, Forget, Get, List, Logs, Lookup, Operate, Restore, StopAll},
     should_run,
 };
 use crate::{
@@ -45,7 +44,7 @@ use crate::{
 pub(super) struct Entry {
     pub(super) record: PluginRecord,
     manifest: Arc<Manifest>,
-    addr: Addr<PluginActor>,
+    pub(super) addr: Addr<PluginActor>,
     incarnation: u64,
     /// Of the last report taken from this incarnation.
     revision: u64,
@@ -64,11 +63,11 @@ pub struct Registry {
     bus: EventBusHandle,
     found: Vec<PluginRecord>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
-    claims: BTreeSet<PluginId>,
+    pub(super) claims: Claims,
     /// Installed before this host started and never seen to run: verified before they do.
     unverified: BTreeSet<PluginId>,
     incarnations: u64,
-    stopping: bool,
+    pub(super) stopping: bool,
 }
 
 impl Registry {
@@ -88,18 +87,18 @@ impl Registry {
             bus,
             found,
             entries: BTreeMap::new(),
-            claims: BTreeSet::new(),
+            claims: Claims::default(),
             unverified: BTreeSet::new(),
             incarnations: 0,
             stopping: false,
         }
     }
 
-    fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
+    pub(super) fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
         self.entries.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
     }
 
-    fn view(entry: &Entry) -> PluginView {
+    pub(super) fn view(entry: &Entry) -> PluginView {
         PluginView { record: entry.record.clone() }
     }
 
@@ -153,7 +152,12 @@ impl Registry {
 
     /// Checks what is installed against its checksums before it may run: the host ended between the record and the
     /// first start, so what is on disk is not proven. Files that fail stay unproven until they are installed again.
-    fn verify_then(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+    fn verify_then(
+        &mut self,
+        id: PluginId,
+        want: Want,
+        claimed: bool,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         let Some(entry) = self.entries.get(&id) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -163,7 +167,7 @@ impl Registry {
         let verified =
             async move { tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string())) };
         Box::pin(verified.map(|verdict| verdict.map(drop)).into_actor(self).then(move |verdict, actor, _| {
-            if actor.claims.contains(&id) {
+            if !claimed && actor.claims.is_closed(&id) {
                 return Box::pin(fut::ready(Err(RegistryError::Busy(id)))) as ResponseActFuture<Self, _>;
             }
             match verdict {
@@ -211,7 +215,8 @@ impl Registry {
                     {
                         actor.take(&id, live, ctx);
                     }
-                    let saved = actor.saved(&id, ctx);
+                    // An upgrade goes on at once: its note is on disk, and its own record follows.
+                    let saved = if want == Want::Held { None } else { actor.saved(&id, ctx) };
                     (id, outcome, saved)
                 })
                 .then(|(id, outcome, saved), actor, _| {
@@ -287,8 +292,7 @@ impl Handler<Logs> for Registry {
 impl Handler<Operate> for Registry {
     type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
 
-    fn handle(&mut self, Operate { id, want, claimed, release }: Operate, _: &mut Context<Self>) -> Self::Result {
-        let claimed = claimed || release.is_some();
+    fn handle(&mut self, Operate { id, want, claimed }: Operate, _: &mut Context<Self>) -> Self::Result {
         if self.stopping {
             return Box::pin(fut::ready(Err(RegistryError::Stopping)));
         }
@@ -296,36 +300,16 @@ impl Handler<Operate> for Registry {
             Ok(entry) => entry.record.id().clone(),
             Err(error) => return Box::pin(fut::ready(Err(error))),
         };
-        if !claimed && self.claims.contains(&id) {
+        if !claimed && self.claims.is_closed(&id) {
             return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
         }
+        if let Err(error) = self.check_host(&id, want) {
+            return Box::pin(fut::ready(Err(error)));
+        }
         if matches!(want, Want::Started | Want::Booted) && self.unverified.contains(&id) {
-            return self.verify_then(id, want);
+            return self.verify_then(id, want, claimed);
         }
         self.operate(id, want)
-    }
-}
-
-impl Handler<Claim> for Registry {
-    type Result = Result<Claimed, RegistryError>;
-
-    fn handle(&mut self, Claim(id): Claim, ctx: &mut Context<Self>) -> Self::Result {
-        if self.stopping {
-            return Err(RegistryError::Stopping);
-        }
-        if !self.claims.insert(id.clone()) {
-            return Err(RegistryError::Busy(id));
-        }
-        let present = self.entries.get(&id).map(Self::view);
-        Ok(Claimed { guard: ClaimGuard { addr: ctx.address(), id }, present })
-    }
-}
-
-impl Handler<Release> for Registry {
-    type Result = ();
-
-    fn handle(&mut self, Release(id): Release, _: &mut Context<Self>) {
-        self.claims.remove(&id);
     }
 }
 
@@ -419,7 +403,7 @@ impl Handler<ActorGone> for Registry {
                 return;
             }
             let record = entry.record.clone();
-            let run = should_run(&record) && !actor.claims.contains(&id);
+            let run = should_run(&record) && !actor.claims.is_closed(&id);
             actor.insert(record, ctx);
             if run {
                 ctx.spawn(actor.operate(id, Want::Booted).map(|_, _, _| ()));
@@ -440,7 +424,7 @@ impl Handler<BootAll> for Registry {
         let starts: Vec<_> = due
             .map(|entry| {
                 let (registry, id) = (registry.clone(), entry.record.id().as_str().to_owned());
-                let boot = Operate { id, want: Want::Booted, claimed: false, release: None };
+                let boot = Operate { id, want: Want::Booted, claimed: false };
                 async move { drop(ask(&registry, boot, deadline).await) }
             })
             .collect();

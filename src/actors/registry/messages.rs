@@ -1,10 +1,10 @@
 //! What the registry is told and asked.
 
-use actix::{Addr, Message};
+use actix::Message;
 
-use super::{Registry, RegistryError};
+use super::RegistryError;
 use crate::{
-    actors::{PluginHandle, PluginView, plugin::Want, spawn::post},
+    actors::{PluginHandle, PluginView, plugin::Want},
     domain::{id::PluginId, log_line::LogLine, record::PluginRecord},
 };
 
@@ -38,39 +38,7 @@ pub struct Operate {
     pub want: Want,
     /// Whether the sender holds the id's claim.
     pub claimed: bool,
-    /// A claim that ends when this command begins: nothing of the same id comes in between.
-    pub release: Option<ClaimGuard>,
 }
-
-/// Reserves an id for an install, an uninstall or a save of its settings. While it is held every other command about the id answers `Busy`.
-#[derive(Message)]
-#[rtype(result = "Result<Claimed, RegistryError>")]
-pub struct Claim(pub PluginId);
-
-/// A granted claim.
-pub struct Claimed {
-    /// Ends the claim when it is dropped.
-    pub guard: ClaimGuard,
-    /// The plugin as it is installed now.
-    pub present: Option<PluginView>,
-}
-
-/// Ends a claim when it is dropped.
-pub struct ClaimGuard {
-    pub(super) addr: Addr<Registry>,
-    pub(super) id: PluginId,
-}
-
-impl Drop for ClaimGuard {
-    fn drop(&mut self) {
-        post(&self.addr, Release(self.id.clone()));
-    }
-}
-
-/// Ends a claim.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Release(pub PluginId);
 
 /// Takes a new or replaced plugin in; answered when its record is on disk. It is not started.
 #[derive(Message)]

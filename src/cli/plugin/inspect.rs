@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{keys, pack, view};
+use super::{Host, difference, install, keys, pack, view};
 use crate::{
     cli::{
         error::CliError,
@@ -20,9 +20,11 @@ pub const EXAMPLES: &str = "\
 Examples:
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz --json | jq .manifest.capabilities
+  kandev-host plugin inspect my-plugin-0.2.0.tar.gz --host http://127.0.0.1:38429
 
 The package is read as a host reads it: one that a host would refuse fails here with the same text. Nothing of it is
-executed. Its signature is judged by the trusted keys of the home.";
+executed. Its signature is judged by the trusted keys of the home. With --host the host itself looks at it, by its own
+keys, and tells what it would change there.";
 
 /// `inspect`.
 #[derive(Args)]
@@ -30,9 +32,8 @@ pub struct Inspect {
     /// The package file
     #[arg(value_name = "FILE")]
     package: PathBuf,
-    /// The host's folder, whose trusted keys count [env: KANDEV_HOME] [default: ~/.kandev]
-    #[arg(long, value_name = "FOLDER")]
-    home: Option<String>,
+    #[command(flatten)]
+    host: Host,
 }
 
 /// JSON of the result.
@@ -62,8 +63,13 @@ struct PlatformReport<'a> {
 }
 
 /// Reads and tells.
-pub async fn run(Inspect { package, home }: Inspect, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
-    let (trust, skipped) = keys::trust(&[], home, env)?;
+pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    if host.host.is_some() {
+        let query = install::Query { dry_run: true, ..install::Query::default() };
+        let answer = install::send(&host.client(env)?, &package.to_string_lossy(), &query, output).await?;
+        return difference::show(&answer, output);
+    }
+    let (trust, skipped) = keys::trust(&[], host.home, env)?;
     let meta = tokio::fs::metadata(&package).await;
     let source = match meta {
         Ok(meta) if meta.is_file() => None,
@@ -85,16 +91,17 @@ pub async fn run(Inspect { package, home }: Inspect, output: &Output, env: Looku
 }
 
 fn report(examined: &Examined) -> Report<'_> {
-    let platforms = examined.platforms.iter();
+    let facts = &examined.facts;
+    let platforms = facts.platforms.iter();
     Report {
         manifest: &examined.manifest,
         signature: examined.signature.word(),
         signer: examined.signature.signer(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
-        runs_here: examined.platforms.get(&host_platform()).copied().unwrap_or(false),
-        size: examined.compressed,
-        unpacked_size: examined.size,
-        files: examined.files,
+        runs_here: facts.platforms.get(&host_platform()).copied().unwrap_or(false),
+        size: facts.compressed,
+        unpacked_size: facts.size,
+        files: facts.files,
         warnings: &examined.warnings,
     }
 }

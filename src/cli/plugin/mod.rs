@@ -2,6 +2,7 @@
 //! others ask a running host.
 
 mod config;
+mod difference;
 mod inspect;
 mod install;
 mod keygen;
@@ -55,7 +56,7 @@ pub enum PluginCommand {
     #[command(after_help = keygen::EXAMPLES)]
     Keygen(keygen::Keygen),
     /// Installs or upgrades a plugin, and waits until it runs
-    #[command(after_help = install::EXAMPLES)]
+    #[command(visible_alias = "upgrade", after_help = install::EXAMPLES)]
     Install(install::Install),
     /// Lists the installed plugins
     #[command(after_help = operate::LIST_EXAMPLES)]
@@ -75,6 +76,9 @@ pub enum PluginCommand {
     /// Stops a plugin until it is enabled again
     #[command(after_help = operate::DISABLE_EXAMPLES)]
     Disable(OnePlugin),
+    /// Goes back to the version that the last upgrade replaced
+    #[command(after_help = operate::ROLLBACK_EXAMPLES)]
+    Rollback(OnePlugin),
     /// Removes a plugin with all it has: process, versions, settings, files, stored state
     #[command(after_help = operate::REMOVE_EXAMPLES)]
     Remove(OnePlugin),
@@ -150,6 +154,10 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
         PluginCommand::Disable(plugin) => {
             let (id, client) = plugin.open(env)?;
             runtime.block_on(operate::disable(&id, &client, output))
+        }
+        PluginCommand::Rollback(plugin) => {
+            let (id, client) = plugin.open(env)?;
+            runtime.block_on(operate::rollback(&id, &client, output))
         }
         PluginCommand::Remove(plugin) => {
             let (id, client) = plugin.open(env)?;

@@ -45,6 +45,14 @@ Examples:
 
 Waits until its process has ended. Events published meanwhile are not kept for it.";
 
+pub const ROLLBACK_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin rollback event-logger
+
+The host keeps the version that the last upgrade replaced. Its files are compared with their checksums, then it takes
+the place of the present one, which is kept in turn: a second rollback returns to it. What the plugin stored stays as it
+is. Exit code 4: there is no version to go back to; 7: it did not come up, the present one is installed again.";
+
 pub const REMOVE_EXAMPLES: &str = "\
 Examples:
   kandev-host plugin remove event-logger
@@ -121,6 +129,14 @@ pub async fn disable(id: &PluginId, client: &Client, output: &Output) -> Result<
     output.progress(&format!("stopping {id}"));
     let answer = client.send(client.request(Method::POST, &["api", "plugins", id.as_str(), "disable"])).await?;
     output.result(&answer, || format!("{id} is disabled"))
+}
+
+/// Goes back to the version before.
+pub async fn rollback(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
+    output.progress(&format!("going back to the version of {id} before"));
+    let answer = client.send(client.request(Method::POST, &["api", "plugins", id.as_str(), "rollback"])).await?;
+    let plugin: PluginView = part(&answer["plugin"])?;
+    output.result(&answer, || format!("{} {} is {}", plugin.id, plugin.version, plugin.state()))
 }
 
 /// Uninstalls a plugin.

@@ -43,6 +43,32 @@ pub struct PluginView {
     pub last_error_at: Option<String>,
     #[serde(default)]
     pub previous_version: Option<String>,
+    #[serde(default)]
+    pub last_upgrade: Option<UpgradeView>,
+}
+
+/// How the last change of version went.
+#[derive(Debug, Deserialize)]
+pub struct UpgradeView {
+    #[serde(default)]
+    pub from: String,
+    #[serde(default)]
+    pub version: String,
+    #[serde(default)]
+    pub at: String,
+    #[serde(default)]
+    pub outcome: String,
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+impl UpgradeView {
+    fn text(&self) -> String {
+        let Self { from, version, at, outcome, reason } = self;
+        let outcome = outcome.replace('_', " ");
+        let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("{from} to {version}, {outcome} ({at}){reason}")
+    }
 }
 
 /// A webhook of a record.
@@ -96,6 +122,7 @@ impl PluginView {
             ("installed", self.installed_at.clone()),
             ("folder", self.install_path.clone()),
             ("previous", self.previous_version.clone().unwrap_or_default()),
+            ("last upgrade", self.last_upgrade.as_ref().map(UpgradeView::text).unwrap_or_default()),
             ("restarts", self.restart_count.to_string()),
             ("last error", error),
             ("warnings", self.warnings.join("\n")),

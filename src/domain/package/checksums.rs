@@ -80,7 +80,7 @@ impl Checksums {
 }
 
 /// Reads 64 hexadecimal digits of either case.
-fn digest(hex: &str) -> Option<Digest> {
+pub fn digest(hex: &str) -> Option<Digest> {
     let bytes = hex.as_bytes();
     let mut digest = [0; 32];
     if bytes.len() != 2 * digest.len() {

@@ -70,6 +70,7 @@ fn the_table_is_what_the_documents_say() {
             "POST /api/plugins/{id}/enable plugin:enable",
             "POST /api/plugins/{id}/disable plugin:disable",
             "GET /api/plugins/{id}/config plugin:config_read",
+            "POST /api/plugins/{id}/rollback plugin:rollback",
             "GET /api/plugins/{id}/logs plugin:logs",
             "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",

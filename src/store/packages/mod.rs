@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use remove::Swept;
 pub use stage::{StageError, Staged, StagingFolder};
-pub use unpack::{Examined, Unpacked};
+pub use unpack::{Examined, Facts, Kept, Unpacked};
 
 use super::fs::FileError;
 use crate::domain::id::PluginId;

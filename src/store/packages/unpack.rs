@@ -33,8 +33,8 @@ pub struct Unpacked {
     pub executable: Digest,
     /// The private folder (0700) with the files.
     pub folder: PathBuf,
-    /// Bytes of all files.
-    pub size: u64,
+    /// Numbers about the package.
+    pub facts: Facts,
     pub(super) staging: StagingFolder,
 }
 
@@ -47,6 +47,15 @@ pub struct Examined {
     pub warnings: Vec<String>,
     /// Who signed it.
     pub signature: PackageSignature,
+    /// Numbers about the package.
+    pub facts: Facts,
+}
+
+/// What an operator may want to know of a package before it is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// SHA-256 of the archive.
+    pub sha256: Digest,
     /// Declared platform → whether its executable is in the package.
     pub platforms: BTreeMap<String, bool>,
     /// Bytes of the archive.
@@ -55,6 +64,40 @@ pub struct Examined {
     pub size: u64,
     /// Number of files.
     pub files: usize,
+}
+
+/// A version that is on disk and follows every rule.
+#[derive(Debug)]
+pub struct Kept {
+    /// The manifest, and what an operator should know about it.
+    pub parsed: Parsed,
+    /// SHA-256 of the executable for the host's platform.
+    pub executable: Digest,
+    /// Who signed it.
+    pub signature: PackageSignature,
+}
+
+impl Facts {
+    fn of(staged: &Staged, contents: &Contents, manifest: &Manifest) -> Self {
+        let declared = manifest.runtime.executables.iter();
+        Self {
+            sha256: staged.sha256,
+            platforms: declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect(),
+            compressed: staged.size,
+            size: contents.size,
+            files: contents.files.len(),
+        }
+    }
+}
+
+impl Unpacked {
+    /// Deletes what was unpacked and waits until it is gone; dropping it does the same in the background.
+    pub async fn discard(self) {
+        let gone = tokio::task::spawn_blocking(move || self.staging.remove()).await;
+        if let Err(error) = gone {
+            tracing::warn!(%error, "an unpacked package was not removed, the next start will");
+        }
+    }
 }
 
 impl PackageStore {
@@ -88,12 +131,12 @@ impl PackageStore {
             });
             match unpacked {
                 Ok((contents, Parsed { manifest, warnings }, executable, signature)) => Ok(Unpacked {
-                    manifest,
                     warnings,
                     signature,
                     executable,
                     folder,
-                    size: contents.size,
+                    facts: Facts::of(&staged, &contents, &manifest),
+                    manifest,
                     staging: staged.folder,
                 }),
                 Err(error) => {
@@ -119,18 +162,7 @@ impl PackageStore {
             let contents = runtime.block_on(extract(file, &folder, limits))?;
             let Parsed { manifest, warnings } = judge_content(&contents)?;
             let signature = judge_signature(&contents, &manifest, &trust)?;
-            let declared = manifest.runtime.executables.iter();
-            let platforms =
-                declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect();
-            Ok(Examined {
-                warnings,
-                signature,
-                platforms,
-                compressed: staged.size,
-                size: contents.size,
-                files: contents.files.len(),
-                manifest,
-            })
+            Ok(Examined { warnings, signature, facts: Facts::of(&staged, &contents, &manifest), manifest })
         };
         tokio::task::spawn_blocking(task).await?
     }
@@ -144,6 +176,24 @@ impl PackageStore {
         let mut contents = Contents::default();
         read_folder(folder, "", limits, &mut contents)?;
         Ok(judge(&contents, platform)?.0)
+    }
+
+    /// [`Self::verify`], and whose signature it is now.
+    ///
+    /// # Errors
+    /// As [`Self::verify`]; also those of the signature.
+    pub fn verify_kept(
+        &self,
+        folder: &Path,
+        limits: &Limits,
+        platform: &str,
+        trust: &Trust,
+    ) -> Result<Kept, PackageStoreError> {
+        let mut contents = Contents::default();
+        read_folder(folder, "", limits, &mut contents)?;
+        let (parsed, executable) = judge(&contents, platform)?;
+        let signature = judge_signature(&contents, &parsed.manifest, trust)?;
+        Ok(Kept { parsed, executable, signature })
     }
 }
 

@@ -49,21 +49,8 @@ pub fn record(id: &str, status: Status) -> PluginRecord {
          runtime: {{type: binary, executables: {{{platform}: p}}}}}}"
     );
     let manifest = manifest::parse(yaml.as_bytes()).expect("a lawful manifest").manifest;
-    let state = RecordState {
-        status,
-        install_path: format!("/nowhere/{id}/1.0.0"),
-        signed: false,
-        signer: None,
-        warnings: Vec::new(),
-        executable_sha256: None,
-        auto_update: None,
-        installed_at: datetime!(2026-08-01 09:00 UTC),
-        restart_count: 0,
-        restarting: false,
-        last_error: None,
-        last_error_at: None,
-        previous_version: None,
-    };
+    let installed = RecordState::installed(format!("/nowhere/{id}/1.0.0"), datetime!(2026-08-01 09:00 UTC));
+    let state = RecordState { status, ..installed };
     PluginRecord::new(PluginId::new(id).expect("a lawful id"), manifest, state)
 }
 
