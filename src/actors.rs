@@ -9,6 +9,7 @@ mod installer;
 mod plugin;
 mod registry;
 mod spawn;
+mod sync;
 
 pub use events::{EventBusHandle, NewEvent, PublishError};
 pub use plugin::{CallPermit, CallRefused, PluginHandle, Surroundings};

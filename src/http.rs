@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod gate;
 mod health;
+mod inbox;
 mod install;
 mod linger;
 mod plugins;
@@ -32,6 +33,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
+    platform::inbox::Inbox,
     store::packages::PackageStore,
 };
 
@@ -41,6 +43,8 @@ pub struct Services {
     pub registry: RegistryHandle,
     /// The event bus.
     pub events: EventBusHandle,
+    /// The operator's inbox.
+    pub inbox: Inbox,
     /// Fetches packages by address.
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.

@@ -12,6 +12,7 @@ use sea_orm_migration::{
 pub use sea_orm_migration::MigratorTrait;
 
 mod m20261129_000001_plugin_state;
+mod m20261129_000002_inbox;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m20261129_000001_plugin_state::Migration)]
+        vec![Box::new(m20261129_000001_plugin_state::Migration), Box::new(m20261129_000002_inbox::Migration)]
     }
 }
 

@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{Adopt, Claim, Forget, Installed, Operate, RegistryError, Restore, Shared, should_run},
+    registry::{Adopt, Claim, Departed, Forget, Installed, Operate, RegistryError, Restore, Shared, should_run},
     spawn::{ask, post},
 };
 use crate::{
@@ -141,7 +141,10 @@ impl Installer {
     async fn take_out(&self, id: &PluginId, version: String, present: Option<&PluginView>) {
         match present {
             Some(present) => self.put_back(present).await,
-            None => post(&self.shared.addr, Forget(id.clone())),
+            None => {
+                post(&self.shared.addr, Forget(id.clone()));
+                post(&self.shared.addr, Departed(id.clone()));
+            }
         }
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let removed = blocking(move || {
@@ -216,6 +219,7 @@ impl Installer {
             self.ask_registry(Restore(record)).await??;
             return Err(error);
         }
+        post(&self.shared.addr, Departed(id));
         Ok(())
     }
 

@@ -169,9 +169,17 @@ impl Client {
 
     /// A request with the token. Each element of `path` is one segment.
     pub fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_with(method, path, &[])
+    }
+
+    /// The same with a query.
+    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         self.http.request(method, url).bearer_auth(self.token.expose_secret())
     }
@@ -222,6 +230,7 @@ impl Client {
             Ok(Refusal { error, code }) => {
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
+                    "inbox_item_not_found" => "; `kandev-host inbox --status all` shows what there is",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",
                     _ => "",
                 };

@@ -70,6 +70,12 @@ pub enum CliError {
         /// What the host says.
         reason: String,
     },
+    /// `plugin sync` with items that failed; what became of the others was printed.
+    #[error("{failed} of the items in the plugins folder failed; the list says why, the others are done")]
+    SyncIncomplete {
+        /// How many.
+        failed: usize,
+    },
     /// The database.
     #[error(transparent)]
     Database(#[from] ConnectError),
@@ -116,6 +122,7 @@ impl CliError {
             Self::Client(ClientError::Refused { code, .. }) => Some(code),
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
+            Self::SyncIncomplete { .. } => Some("sync_incomplete"),
             _ => None,
         }
     }

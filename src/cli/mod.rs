@@ -8,6 +8,7 @@ mod config;
 mod db;
 mod error;
 mod health;
+mod inbox;
 mod output;
 mod plugin;
 mod serve;
@@ -58,6 +59,9 @@ enum Command {
     /// Makes, packs, installs and operates plugins
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
+    /// Shows what the host has to tell its operator
+    #[command(after_help = inbox::EXAMPLES)]
+    Inbox(inbox::Inbox),
     /// Looks after the database's schema
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
@@ -116,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Serve(settings) => serve::run(settings.into(), &env),
         Command::Health(arguments) => health::run(arguments, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
+        Command::Inbox(inbox) => inbox::run(inbox, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),
         Command::Completions(shell) => completions::run(&shell, &output),

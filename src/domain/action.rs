@@ -13,6 +13,8 @@ pub enum Action {
     PluginRead,
     /// Install a package, or a newer version over an older one.
     PluginInstall,
+    /// Take over what was put into the plugins folder.
+    PluginSync,
     /// Start a plugin and keep it started.
     PluginEnable,
     /// Stop a plugin and keep it stopped.
@@ -27,6 +29,12 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// Read the inbox.
+    InboxRead,
+    /// Mark an item of the inbox as read.
+    InboxMarkRead,
+    /// Take an item of the inbox out of sight.
+    InboxDismiss,
 }
 
 /// What an action is about, for listings.
@@ -38,14 +46,17 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// The operator's inbox.
+    Inbox,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 14] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
+        Self::PluginSync,
         Self::PluginEnable,
         Self::PluginDisable,
         Self::PluginUninstall,
@@ -53,6 +64,9 @@ impl Action {
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::InboxRead,
+        Self::InboxMarkRead,
+        Self::InboxDismiss,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -61,6 +75,7 @@ impl Action {
             Self::HealthRead => "health:read",
             Self::PluginRead => "plugin:read",
             Self::PluginInstall => "plugin:install",
+            Self::PluginSync => "plugin:sync",
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
             Self::PluginUninstall => "plugin:uninstall",
@@ -68,6 +83,9 @@ impl Action {
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::InboxRead => "inbox:read",
+            Self::InboxMarkRead => "inbox:mark_read",
+            Self::InboxDismiss => "inbox:dismiss",
         }
     }
 
@@ -77,6 +95,7 @@ impl Action {
             Self::HealthRead => Group::Host,
             Self::PluginRead
             | Self::PluginInstall
+            | Self::PluginSync
             | Self::PluginEnable
             | Self::PluginDisable
             | Self::PluginUninstall
@@ -84,6 +103,7 @@ impl Action {
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::InboxRead | Self::InboxMarkRead | Self::InboxDismiss => Group::Inbox,
         }
     }
 
@@ -93,6 +113,7 @@ impl Action {
             Self::HealthRead => "see whether the host is alive and ready",
             Self::PluginRead => "list plugins and read their records",
             Self::PluginInstall => "install a package or a newer version of it",
+            Self::PluginSync => "take over what was put into the plugins folder",
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
             Self::PluginUninstall => "remove a plugin with all its data",
@@ -100,6 +121,9 @@ impl Action {
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::InboxRead => "read the inbox",
+            Self::InboxMarkRead => "mark an item of the inbox as read",
+            Self::InboxDismiss => "take an item of the inbox out of sight",
         }
     }
 }

@@ -28,12 +28,16 @@ const fn is_public(action: Action) -> bool {
         Action::HealthRead | Action::PluginWebhook => true,
         Action::PluginRead
         | Action::PluginInstall
+        | Action::PluginSync
         | Action::PluginEnable
         | Action::PluginDisable
         | Action::PluginUninstall
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
-        | Action::EventPublish => false,
+        | Action::EventPublish
+        | Action::InboxRead
+        | Action::InboxMarkRead
+        | Action::InboxDismiss => false,
     }
 }
 

@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, webhooks};
+use super::{ApiError, events, gate, health, inbox, install, plugins, webhooks};
 use crate::domain::action::Action;
 
 /// One method of one path.
@@ -37,11 +37,12 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 12] = [
+static TABLE: [Endpoint; 16] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
+    post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
     delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
@@ -51,6 +52,9 @@ static TABLE: [Endpoint; 12] = [
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
+    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)),
+    post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(inbox::mark_read)),
+    post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,

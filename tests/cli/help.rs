@@ -3,18 +3,23 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 20] = [
+pub const COMMANDS: [&[&str]; 25] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
     &["plugin", "inspect"],
     &["plugin", "install"],
+    &["plugin", "sync"],
     &["plugin", "list"],
     &["plugin", "show"],
     &["plugin", "logs"],
     &["plugin", "enable"],
     &["plugin", "disable"],
     &["plugin", "remove"],
+    &["inbox", "list"],
+    &["inbox", "read"],
+    &["inbox", "dismiss"],
+    &["inbox"],
     &["db", "migrate"],
     &["db", "status"],
     &["config", "show"],

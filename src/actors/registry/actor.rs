@@ -16,6 +16,7 @@ use time::OffsetDateTime;
 
 use super::{
     RegistryError,
+    announce::Told,
     disk::Disk,
     messages::{
         Adopt, BootAll, Claim, ClaimGuard, Claimed, Forget, Get, List, Logs, Lookup, Operate, Release, Restore, StopAll,
@@ -61,7 +62,8 @@ pub struct Registry {
     surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
     packages: PackageStore,
-    bus: EventBusHandle,
+    pub(super) bus: EventBusHandle,
+    pub(super) told: Told,
     found: Vec<PluginRecord>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
     claims: BTreeSet<PluginId>,
@@ -86,6 +88,7 @@ impl Registry {
             records,
             packages,
             bus,
+            told: Told::default(),
             found,
             entries: BTreeMap::new(),
             claims: BTreeSet::new(),
@@ -147,6 +150,7 @@ impl Registry {
         entry.record.state.restart_count = live.restart_count;
         entry.record.state.last_error = live.last_error;
         entry.record.state.last_error_at = live.last_error_at;
+        self.announce(id);
         self.save(id, ctx);
     }
 
@@ -240,6 +244,7 @@ impl Actor for Registry {
             if record.state.status == Status::Registered {
                 self.unverified.insert(record.id().clone());
             }
+            self.told.remember(&record);
             self.insert(record, ctx);
         }
     }
@@ -348,6 +353,7 @@ impl Handler<Adopt> for Registry {
             }
             None => self.insert(record, ctx),
         }
+        self.announce(&id);
         let Some(saved) = self.save(&id, ctx) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -411,6 +417,7 @@ impl Handler<ActorGone> for Registry {
                 .record
                 .fail("the host lost track of the plugin and starts it again".into(), OffsetDateTime::now_utc());
         }
+        self.announce(&id);
         self.save(&id, ctx);
         ctx.run_later(delay, move |actor, ctx| {
             let Some(entry) = actor.entries.get(&id) else { return };

@@ -4,8 +4,9 @@
 mod inspect;
 mod install;
 pub mod new;
-mod operate;
+pub mod operate;
 pub mod pack;
+mod sync;
 mod view;
 
 use clap::{Args, Subcommand};
@@ -43,6 +44,9 @@ pub enum PluginCommand {
     /// Installs or upgrades a plugin, and waits until it runs
     #[command(after_help = install::EXAMPLES)]
     Install(install::Install),
+    /// Takes over folders and packages that were put into the host's plugins folder
+    #[command(after_help = sync::EXAMPLES)]
+    Sync(Host),
     /// Lists the installed plugins
     #[command(after_help = operate::LIST_EXAMPLES)]
     List(Host),
@@ -91,7 +95,8 @@ pub struct OnePlugin {
 }
 
 impl Host {
-    fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
+    /// A client for it; nothing is asked yet.
+    pub fn client(self, env: Lookup<'_>) -> Result<Client, CliError> {
         let Self { host, token, home, timeout } = self;
         let settings = config::load_client(ClientFlags { host, token, home, timeout }, env)?;
         Ok(Client::new(settings)?)
@@ -116,6 +121,10 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
         PluginCommand::List(host) => {
             let client = host.client(env)?;
             runtime.block_on(operate::list(&client, output))
+        }
+        PluginCommand::Sync(host) => {
+            let client = host.client(env)?;
+            runtime.block_on(sync::run(&client, output))
         }
         PluginCommand::Logs(logs) => runtime.block_on(operate::logs(logs, output, env)),
         PluginCommand::Show(plugin) => {

@@ -64,6 +64,7 @@ fn the_table_is_what_the_documents_say() {
             "GET /ready health:read",
             "GET /api/plugins plugin:read",
             "POST /api/plugins/install plugin:install",
+            "POST /api/plugins/sync plugin:sync",
             "GET /api/plugins/{id} plugin:read",
             "DELETE /api/plugins/{id} plugin:uninstall",
             "POST /api/plugins/{id}/enable plugin:enable",
@@ -72,6 +73,9 @@ fn the_table_is_what_the_documents_say() {
             "GET /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/plugins/{id}/webhooks/{tail:.*} plugin:webhook",
             "POST /api/v1/events event:publish",
+            "GET /api/v1/inbox inbox:read",
+            "POST /api/v1/inbox/{id}/read inbox:mark_read",
+            "POST /api/v1/inbox/{id}/dismiss inbox:dismiss",
         ]
     );
     let unique: BTreeSet<_> = TABLE.iter().map(|e| (e.method.as_str(), e.path)).collect();

@@ -1,0 +1,2 @@
+//! The keeper on a real database, with a bus of its own.
+
