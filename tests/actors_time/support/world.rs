@@ -37,7 +37,7 @@ pub struct World {
     pub timing: Timing,
     records: RecordStore,
     began: Instant,
-    _home: TempDir,
+    home: TempDir,
 }
 
 /// A record of a plugin that subscribes to `task.*`.
@@ -81,7 +81,7 @@ pub fn run_with(found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config), te
 }
 
 impl World {
-    async fn new(found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config)) -> Self {
+    async fn new(mut found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config)) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let database = format!("sqlite://{}", home.path().join("test.db").display());
         let mut config = config(home.path().to_owned(), database.into());
@@ -91,7 +91,11 @@ impl World {
         let state = StateStore::new(db.clone(), &limits);
         std::fs::create_dir_all(config.plugins_dir()).expect("a folder");
         let records = RecordStore::new(config.plugins_dir());
-        for record in &found {
+        for record in &mut found {
+            // The host looks at its start whether it is there.
+            let place = config.plugins_dir().join(record.id().as_str()).join("1.0.0");
+            std::fs::create_dir_all(&place).expect("a folder");
+            record.state.install_path = place.display().to_string();
             records.save(record).expect("a record");
         }
 
@@ -116,7 +120,12 @@ impl World {
             bus: bus.clone(),
             found,
         });
-        Self { registry, bus, fakes, timing, records, began: Instant::now(), _home: home }
+        Self { registry, bus, fakes, timing, records, began: Instant::now(), home }
+    }
+
+    /// `<home>/plugins`.
+    pub fn plugins(&self) -> PathBuf {
+        self.home.path().join("plugins")
     }
 
     /// Waits until so many seconds have passed since the world began, and everything due before is done.
