@@ -10,6 +10,7 @@ mod plugin;
 mod registry;
 mod settings;
 mod spawn;
+mod sync;
 
 pub use events::{EventBusHandle, NewEvent, PublishError};
 pub use installer::Preview;

@@ -6,24 +6,29 @@
 
 use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc};
 
+use async_trait::async_trait;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Semaphore,
+    task::JoinHandle,
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
-    domain::record::PluginRecord,
+    domain::{lifecycle_event, record::PluginRecord},
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
     http::{self, OperatorToken, Room, Services, Tasks},
+    platform::inbox::{Inbox, Keeper, Plugins, Standings},
     process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep},
     store::{
         admin_token::{self, AdminTokenError},
         db::{ConnectError, Db},
         fs::FileError,
+        inbox::InboxStore,
         packages::PackageStore,
         plugin_config::PluginConfigs,
         plugin_state::{StateError, StateStore},
@@ -109,8 +114,15 @@ struct Host {
     run_folder: RunFolder,
     db: Db,
     registry: RegistryHandle,
+    keeper: InboxKeeper,
     server: http::Running,
     sockets: SocketRoot,
+}
+
+/// The task that writes the inbox.
+struct InboxKeeper {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
 }
 
 impl Host {
@@ -175,6 +187,8 @@ impl Host {
         let found = load_records(&records)?;
 
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let inbox = InboxStore::new(db.clone(), limits);
+        let standings = found.iter().map(|record| (record.id().clone(), record.into())).collect();
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let surroundings = Surroundings {
             timing: timing.clone(),
@@ -202,6 +216,7 @@ impl Host {
             bus: bus.clone(),
             found,
         });
+        let keeper = InboxKeeper::start(&config, inbox.clone(), &bus, &registry, standings);
 
         let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
         settings.recover().await?;
@@ -212,6 +227,7 @@ impl Host {
             settings,
             events: bus,
             vault,
+            inbox: Inbox::new(inbox),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,
             trust,
@@ -226,13 +242,13 @@ impl Host {
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, server, sockets })
+        Ok(Self { config, run_folder, db, registry, keeper, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, server, sockets } = self;
+        let Self { config, run_folder, db, registry, keeper, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // A quarter is kept for what comes after the requests.
@@ -245,6 +261,7 @@ impl Host {
                 Ok(left) => tracing::warn!(plugins = ?left, "plugins did not stop in time; they are killed"),
                 Err(error) => tracing::warn!(%error, "plugins could not be stopped in order; they are killed"),
             }
+            keeper.stop().await;
             if let Err(error) = db.close().await {
                 tracing::warn!(%error, "the database was not closed in order");
             }
@@ -256,6 +273,42 @@ impl Host {
         if let Err(error) = run_folder.withdraw() {
             tracing::warn!(%error, "host.json was not removed");
         }
+    }
+}
+
+impl InboxKeeper {
+    /// Follows the bus from now on; no plugin may have been started yet.
+    fn start(
+        config: &Config,
+        inbox: InboxStore,
+        bus: &EventBusHandle,
+        registry: &RegistryHandle,
+        standings: Standings,
+    ) -> Self {
+        let listener = bus.listen(lifecycle_event::PATTERN, config.limits.inbox_queue);
+        let stop = CancellationToken::new();
+        let plugins = Arc::new(Registered(registry.clone()));
+        let keeper = Keeper::new(inbox, listener, plugins, config.timing.inbox_retry, stop.clone());
+        Self { task: tokio::spawn(keeper.run(standings)), stop }
+    }
+
+    /// Writes what waits. The stop's own deadline bounds it.
+    async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the task that writes the inbox was lost");
+        }
+    }
+}
+
+/// The registry as the inbox sees it.
+struct Registered(RegistryHandle);
+
+#[async_trait]
+impl Plugins for Registered {
+    async fn standings(&self) -> Option<Standings> {
+        let plugins = self.0.list().await.ok()?;
+        Some(plugins.iter().map(|view| (view.record.id().clone(), (&view.record).into())).collect())
     }
 }
 

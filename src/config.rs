@@ -125,6 +125,9 @@ pub struct Timing {
     /// Between two attempts of database work whose connection was lost. Default 100 ms.
     #[serde(with = "duration::one")]
     pub database_retry: Duration,
+    /// Between two attempts to write to the inbox while the database is down. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub inbox_retry: Duration,
     /// A whole package download. Default 60 s.
     #[serde(with = "duration::one")]
     pub download_timeout: Duration,
@@ -178,6 +181,7 @@ impl Default for Timing {
             config_wait: secs(60),
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
+            inbox_retry: secs(1),
             download_timeout: secs(60),
             connect_timeout: secs(10),
             body_idle_timeout: secs(30),
@@ -241,6 +245,16 @@ pub struct Limits {
     pub trusted_key_bytes: u64,
     /// Installs worked on at once; one more is answered 429. Default 4.
     pub installs: usize,
+    /// Syncs that run or wait for their turn; one more is answered 429. Default 4.
+    pub syncs: usize,
+    /// Folders of unregistered plugins, versions in one of them, and dropped packages that one sync looks at, each; the
+    /// rest waits for the next one. Default 1000.
+    pub sync_items: usize,
+    /// Items of the inbox whose incident is over; the oldest goes first. Default 1000.
+    pub inbox_resolved: usize,
+    /// Changes that wait to be written to the inbox; beyond it the inbox is brought up to date from the plugins'
+    /// statuses. Default 1000.
+    pub inbox_queue: usize,
     /// Key, scope and scope id of a state entry, each. Default 512.
     pub state_key_bytes: u64,
     /// Value of a state entry as JSON. Default 4 MiB.
@@ -290,6 +304,10 @@ impl Default for Limits {
             trusted_keys: 100,
             trusted_key_bytes: 16 * KIB,
             installs: 4,
+            syncs: 4,
+            sync_items: 1000,
+            inbox_resolved: 1000,
+            inbox_queue: 1000,
             state_key_bytes: 512,
             state_value_bytes: 4 * MIB,
             state_plugin_bytes: 64 * MIB,

@@ -8,6 +8,7 @@ mod error;
 mod events;
 mod gate;
 mod health;
+mod inbox;
 mod install;
 mod linger;
 mod plugins;
@@ -37,6 +38,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
+    platform::inbox::Inbox,
     store::{packages::PackageStore, trust::TrustStore},
     vault::Vault,
 };
@@ -51,6 +53,8 @@ pub struct Services {
     pub events: EventBusHandle,
     /// The operator's secrets.
     pub vault: Vault,
+    /// The operator's inbox.
+    pub inbox: Inbox,
     /// Fetches packages by address.
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.

@@ -20,7 +20,7 @@ pub use self::preview::Preview;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{Adopt, Claim, ClaimGuard, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared},
+    registry::{Adopt, Claim, ClaimGuard, Departed, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared},
     spawn::{ask, post},
 };
 use crate::{
@@ -95,6 +95,7 @@ impl Installer {
         let version = unpacked.manifest.version.clone();
         if let Err(error) = self.place_first(id, unpacked).await {
             post(&self.shared.addr, Forget(id.clone()));
+            post(&self.shared.addr, Departed(id.clone()));
             self.remove_version(id, &version).await;
             return Err(error);
         }
@@ -215,6 +216,7 @@ impl Installer {
             self.ask_registry(Restore(record)).await??;
             return Err(error);
         }
+        post(&self.shared.addr, Departed(id));
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 //! plugin id here, and never hold up another id.
 
 mod actor;
+mod announce;
 mod claims;
 mod disk;
 mod messages;
@@ -15,11 +16,12 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
+pub(super) use self::messages::BootAll;
+use self::messages::{Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
     claims::{Claim, ClaimGuard, Claimed, Seize},
-    messages::{Adopt, Forget, Operate, Restore},
+    messages::{Adopt, Departed, Forget, Operate, Restore},
     version::NoteUpgrade,
 };
 use super::{
@@ -27,6 +29,7 @@ use super::{
     installer::{Installer, Preview},
     plugin::{Surroundings, Want},
     spawn::{ask, start},
+    sync::{SyncDesk, Syncer},
 };
 use crate::{
     config::Config,
@@ -36,6 +39,7 @@ use crate::{
         log_line::LogLine,
         package::PackageError,
         record::{PluginRecord, Status},
+        sync::SyncReport,
         version::MinVersionError,
     },
     store::{
@@ -132,6 +136,9 @@ pub enum RegistryError {
         /// What happened.
         reason: String,
     },
+    /// As many syncs run or wait as may.
+    #[error("too many syncs at once, try again (limits.syncs)")]
+    TooManySyncs,
     /// The host ends and takes no commands.
     #[error("the host is stopping")]
     Stopping,
@@ -216,6 +223,9 @@ pub(super) struct Shared {
     pub state: StateStore,
     pub vault: Vault,
     pub db: Db,
+    /// Home folder of the user the host runs as; hidden in diagnostics.
+    pub user_home: String,
+    pub sync: SyncDesk,
 }
 
 impl Shared {
@@ -235,20 +245,32 @@ impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
         let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found } = parts;
+        let user_home = surroundings.user_home.clone();
+        let sync = SyncDesk::new(config.limits.syncs);
         let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, trust, state, vault, db }) }
+        Self { shared: Arc::new(Shared { addr, config, packages, trust, state, vault, db, user_home, sync }) }
     }
 
-    /// Starts what should run, `limits.boot_parallelism` at a time, and ends the changes of version that an earlier host
-    /// left unfinished; returns when every start has ended.
+    /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
+    /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
+    /// has ended.
     pub async fn boot(&self) -> Result<(), RegistryError> {
-        let plugins = ask(&self.shared.addr, List, self.shared.ask_timeout()).await?;
+        let plugins = self.list().await?;
         let starts = plugins.len() as u32 + 1;
         let installer = self.installer();
         let unfinished = installer.claim_unfinished(plugins).await;
-        let boot = ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts);
-        let (booted, ()) = tokio::join!(boot, installer.finish(unfinished));
-        Ok(booted?)
+        let boot = async {
+            let boot = ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts);
+            let (booted, ()) = tokio::join!(boot, installer.finish(unfinished));
+            Ok(booted?)
+        };
+        Syncer::new(Arc::clone(&self.shared)).boot(boot).await
+    }
+
+    /// Registers folders and installs packages that were put into the plugins folder, and finds plugins whose folder is
+    /// gone. One sync at a time; `limits.syncs` run or wait.
+    pub async fn sync(&self) -> Result<SyncReport, RegistryError> {
+        Syncer::new(Arc::clone(&self.shared)).sync().await
     }
 
     /// All plugins, by id.

@@ -186,11 +186,11 @@ impl Client {
 
     /// A request with the token. Each element of `path` is one segment.
     pub fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
-        self.request_with(method, path, &[])
+        self.request_with(method, path, &[] as &[(&str, &str)])
     }
 
     /// [`Self::request`] with a query.
-    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, impl AsRef<str>)]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
@@ -265,6 +265,7 @@ impl Client {
                 }
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
+                    "inbox_item_not_found" => "; `kandev-host inbox --status all` shows what there is",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",
                     "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",

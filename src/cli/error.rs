@@ -103,6 +103,12 @@ pub enum CliError {
         /// What the host says.
         reason: String,
     },
+    /// `plugin sync` with items that failed; what became of the others was printed.
+    #[error("{failed} of the items in the plugins folder failed; the list says why, the others are done")]
+    SyncIncomplete {
+        /// How many.
+        failed: usize,
+    },
     /// The database.
     #[error(transparent)]
     Database(#[from] ConnectError),
@@ -163,6 +169,7 @@ impl CliError {
             Self::NotRunning { .. } => Some("not_running"),
             Self::NoSecret(_) => Some("secret_not_found"),
             Self::NotTrusted(_) => Some("not_trusted"),
+            Self::SyncIncomplete { .. } => Some("sync_incomplete"),
             _ => None,
         }
     }

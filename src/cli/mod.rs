@@ -8,6 +8,7 @@ mod config;
 mod db;
 mod error;
 mod health;
+mod inbox;
 mod output;
 mod plugin;
 mod secret;
@@ -72,6 +73,9 @@ enum Command {
     /// Looks after the keys whose signatures count
     #[command(subcommand, after_help = trust::EXAMPLES)]
     Trust(trust::TrustCommand),
+    /// Shows what the host has to tell its operator
+    #[command(after_help = inbox::EXAMPLES)]
+    Inbox(inbox::Inbox),
     /// Looks after the database's schema
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
@@ -133,6 +137,7 @@ pub fn main() -> ExitCode {
         Command::Secret(command) => secret::run(command, &output, &env),
         Command::Vault(command) => vault::run(command, &output, &env),
         Command::Trust(command) => trust::run(command, &output, &env),
+        Command::Inbox(inbox) => inbox::run(inbox, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),
         Command::Completions(shell) => completions::run(&shell, &output),

@@ -13,6 +13,8 @@ pub enum Action {
     PluginRead,
     /// Install a package, or a newer version over an older one.
     PluginInstall,
+    /// Take over what was put into the plugins folder.
+    PluginSync,
     /// Start a plugin and keep it started.
     PluginEnable,
     /// Stop a plugin and keep it stopped.
@@ -47,6 +49,12 @@ pub enum Action {
     TrustRead,
     /// Trust another key, or no longer trust one.
     TrustWrite,
+    /// Read the inbox.
+    InboxRead,
+    /// Mark an item of the inbox as read.
+    InboxMarkRead,
+    /// Take an item of the inbox out of sight.
+    InboxDismiss,
 }
 
 /// What an action is about, for listings.
@@ -62,14 +70,17 @@ pub enum Group {
     Secrets,
     /// Trusted keys.
     Trust,
+    /// The operator's inbox.
+    Inbox,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::HealthRead,
         Self::PluginRead,
         Self::PluginInstall,
+        Self::PluginSync,
         Self::PluginEnable,
         Self::PluginDisable,
         Self::PluginRollback,
@@ -87,6 +98,9 @@ impl Action {
         Self::VaultRotate,
         Self::TrustRead,
         Self::TrustWrite,
+        Self::InboxRead,
+        Self::InboxMarkRead,
+        Self::InboxDismiss,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -95,6 +109,7 @@ impl Action {
             Self::HealthRead => "health:read",
             Self::PluginRead => "plugin:read",
             Self::PluginInstall => "plugin:install",
+            Self::PluginSync => "plugin:sync",
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
             Self::PluginRollback => "plugin:rollback",
@@ -112,6 +127,9 @@ impl Action {
             Self::VaultRotate => "vault:rotate",
             Self::TrustRead => "trust:read",
             Self::TrustWrite => "trust:write",
+            Self::InboxRead => "inbox:read",
+            Self::InboxMarkRead => "inbox:mark_read",
+            Self::InboxDismiss => "inbox:dismiss",
         }
     }
 
@@ -121,6 +139,7 @@ impl Action {
             Self::HealthRead => Group::Host,
             Self::PluginRead
             | Self::PluginInstall
+            | Self::PluginSync
             | Self::PluginEnable
             | Self::PluginDisable
             | Self::PluginRollback
@@ -135,6 +154,7 @@ impl Action {
                 Group::Secrets
             }
             Self::TrustRead | Self::TrustWrite => Group::Trust,
+            Self::InboxRead | Self::InboxMarkRead | Self::InboxDismiss => Group::Inbox,
         }
     }
 
@@ -144,6 +164,7 @@ impl Action {
             Self::HealthRead => "see whether the host is alive and ready",
             Self::PluginRead => "list plugins and read their records",
             Self::PluginInstall => "install a package or a newer version of it",
+            Self::PluginSync => "take over what was put into the plugins folder",
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
             Self::PluginRollback => "go back to the version before",
@@ -161,6 +182,9 @@ impl Action {
             Self::VaultRotate => "change the vault's key",
             Self::TrustRead => "list the keys whose signatures count",
             Self::TrustWrite => "add and remove keys whose signatures count",
+            Self::InboxRead => "read the inbox",
+            Self::InboxMarkRead => "mark an item of the inbox as read",
+            Self::InboxDismiss => "take an item of the inbox out of sight",
         }
     }
 }

@@ -28,6 +28,7 @@ const fn is_public(action: Action) -> bool {
         Action::HealthRead | Action::PluginWebhook => true,
         Action::PluginRead
         | Action::PluginInstall
+        | Action::PluginSync
         | Action::PluginEnable
         | Action::PluginDisable
         | Action::PluginRollback
@@ -43,7 +44,10 @@ const fn is_public(action: Action) -> bool {
         | Action::VaultRead
         | Action::VaultRotate
         | Action::TrustRead
-        | Action::TrustWrite => false,
+        | Action::TrustWrite
+        | Action::InboxRead
+        | Action::InboxMarkRead
+        | Action::InboxDismiss => false,
     }
 }
 

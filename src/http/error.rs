@@ -26,7 +26,7 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
-    store::{plugin_config::ConfigError, trust::TrustError},
+    store::{db::DbFault, inbox::InboxError, plugin_config::ConfigError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
 
@@ -94,6 +94,8 @@ pub enum ApiError {
     NoRoom,
     /// Too many packages at once.
     TooManyInstalls,
+    /// The inbox does not know the item, or its database fails.
+    Inbox(InboxError),
     /// Not everything the host needs is up.
     NotReady,
     /// The host ends.
@@ -194,6 +196,7 @@ impl ApiError {
                 "the host holds too many webhook bodies now, try again (limits.webhook_room_bytes)",
             ),
             Self::TooManyInstalls => too_many_installs(),
+            Self::Inbox(error) => describe_inbox(error),
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),
@@ -318,6 +321,7 @@ fn describe_registry(error: &RegistryError) -> Described {
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
         RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),
     }
@@ -337,6 +341,19 @@ fn describe_settings(error: &SettingsError) -> Described {
         }
         SettingsError::File(_) | SettingsError::Vault(_) => trouble(error),
         SettingsError::Registry(error) => describe_registry(error),
+    }
+}
+
+fn describe_inbox(error: &InboxError) -> Described {
+    match error {
+        InboxError::NotFound => plain(StatusCode::NOT_FOUND, "inbox_item_not_found", error),
+        InboxError::Database(fault @ (DbFault::Lost(_) | DbFault::Unavailable(_))) => plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database_unavailable",
+            "the database does not answer, try again; the host's log has the reason",
+        )
+        .with_note(chain(fault)),
+        InboxError::Database(DbFault::Statement(_)) => trouble(error),
     }
 }
 
@@ -369,6 +386,7 @@ fn describe_publish(error: &PublishError) -> Described {
     match error {
         PublishError::InvalidName(_) => plain(StatusCode::BAD_REQUEST, "invalid_event_name", error),
         PublishError::ForeignPrefix { .. } => plain(StatusCode::BAD_REQUEST, "foreign_event_name", error),
+        PublishError::Reserved(_) => plain(StatusCode::BAD_REQUEST, "reserved_event_name", error),
         PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
         PublishError::TooDeep => plain(StatusCode::BAD_REQUEST, "event_too_deep", error),
         PublishError::Unavailable(ask) => describe_ask(ask),
@@ -460,6 +478,7 @@ from!(
     Trust(TrustError),
     Registry(RegistryError),
     Settings(SettingsError),
+    Inbox(InboxError),
     Publish(PublishError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),

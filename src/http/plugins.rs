@@ -1,4 +1,4 @@
-//! Plugins: list, read, enable, disable, uninstall, logs (contract/rest.md §2).
+//! Plugins: list, read, sync, enable, disable, uninstall, logs (contract/rest.md §2).
 //!
 //! Commands that change something are finished even when the client hangs up.
 
@@ -54,6 +54,13 @@ pub async fn read(services: web::Data<Services>, id: web::Path<String>) -> Resul
 pub async fn logs(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let lines = services.registry.logs(&id).await?;
     Ok(HttpResponse::Ok().json(Logs { lines }))
+}
+
+/// `POST /api/plugins/sync`: what was found in the plugins folder and what became of it. One sync at a time.
+pub async fn sync(services: web::Data<Services>) -> Result<HttpResponse, ApiError> {
+    let registry = services.registry.clone();
+    let report = services.tasks.finish(async move { registry.sync().await }).await?;
+    Ok(HttpResponse::Ok().json(report))
 }
 
 /// `POST /api/plugins/{id}/enable`: 200 when the plugin is active, also when it was already.

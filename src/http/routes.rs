@@ -10,7 +10,9 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, secrets, settings, trust, upgrade, vault, webhooks};
+use super::{
+    ApiError, events, gate, health, inbox, install, plugins, secrets, settings, trust, upgrade, vault, webhooks,
+};
 use crate::domain::{action::Action, clean};
 
 /// Longest reason of a refused query, in bytes.
@@ -48,11 +50,12 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 28] = [
+static TABLE: [Endpoint; 32] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
+    post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
     patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(settings::update)),
     delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
@@ -78,6 +81,9 @@ static TABLE: [Endpoint; 28] = [
     get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
     post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
     delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
+    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)),
+    post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(inbox::mark_read)),
+    post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,

@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 40] = [
+pub const COMMANDS: [&[&str]; 45] = [
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
@@ -13,6 +13,7 @@ pub const COMMANDS: [&[&str]; 40] = [
     &["plugin", "install"],
     &["plugin", "upgrade"],
     &["plugin", "rollback"],
+    &["plugin", "sync"],
     &["plugin", "list"],
     &["plugin", "show"],
     &["plugin", "logs"],
@@ -33,6 +34,10 @@ pub const COMMANDS: [&[&str]; 40] = [
     &["secret", "remove"],
     &["vault", "status"],
     &["vault", "rotate"],
+    &["inbox", "list"],
+    &["inbox", "read"],
+    &["inbox", "dismiss"],
+    &["inbox"],
     &["db", "migrate"],
     &["db", "status"],
     &["config", "show"],

@@ -16,6 +16,7 @@ use time::OffsetDateTime;
 
 use super::{
     RegistryError,
+    announce::Told,
     claims::Claims,
     disk::Disk,
     messages::{Adopt, BootAll, Forget, Get, List, Logs, Lookup, Operate, Restore, StopAll},
@@ -60,7 +61,8 @@ pub struct Registry {
     surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
     packages: PackageStore,
-    bus: EventBusHandle,
+    pub(super) bus: EventBusHandle,
+    pub(super) told: Told,
     found: Vec<PluginRecord>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
     pub(super) claims: Claims,
@@ -85,6 +87,7 @@ impl Registry {
             records,
             packages,
             bus,
+            told: Told::default(),
             found,
             entries: BTreeMap::new(),
             claims: Claims::default(),
@@ -147,6 +150,7 @@ impl Registry {
         entry.record.state.last_error = live.last_error;
         entry.record.state.last_error_at = live.last_error_at;
         entry.record.state.executable_sha256 = live.executable_sha256;
+        self.announce(id);
         self.save(id, ctx);
     }
 
@@ -246,6 +250,7 @@ impl Actor for Registry {
             if record.state.status == Status::Registered {
                 self.unverified.insert(record.id().clone());
             }
+            self.told.remember(&record);
             self.insert(record, ctx);
         }
     }
@@ -333,6 +338,7 @@ impl Handler<Adopt> for Registry {
             }
             None => self.insert(record, ctx),
         }
+        self.announce(&id);
         let Some(saved) = self.save(&id, ctx) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -396,6 +402,7 @@ impl Handler<ActorGone> for Registry {
                 .record
                 .fail("the host lost track of the plugin and starts it again".into(), OffsetDateTime::now_utc());
         }
+        self.announce(&id);
         self.save(&id, ctx);
         ctx.run_later(delay, move |actor, ctx| {
             let Some(entry) = actor.entries.get(&id) else { return };

@@ -50,6 +50,11 @@ pub struct Adopt(pub PluginRecord);
 #[rtype(result = "()")]
 pub struct Forget(pub PluginId);
 
+/// A plugin that was forgotten is gone for good: nothing of it is left, and the world is told.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Departed(pub PluginId);
+
 /// Takes a plugin back whose uninstall failed: stopped, in `error`, with this reason.
 #[derive(Message)]
 #[rtype(result = "Result<(), RegistryError>")]

@@ -10,6 +10,7 @@ pub mod keys;
 pub mod new;
 pub mod operate;
 pub mod pack;
+mod sync;
 mod verify;
 mod view;
 
@@ -58,6 +59,9 @@ pub enum PluginCommand {
     /// Installs or upgrades a plugin, and waits until it runs
     #[command(visible_alias = "upgrade", after_help = install::EXAMPLES)]
     Install(install::Install),
+    /// Takes over folders and packages that were put into the host's plugins folder
+    #[command(after_help = sync::EXAMPLES)]
+    Sync(Host),
     /// Lists the installed plugins
     #[command(after_help = operate::LIST_EXAMPLES)]
     List(Host),
@@ -142,6 +146,10 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
             runtime.block_on(operate::list(&client, output))
         }
         PluginCommand::Config(command) => runtime.block_on(config::run(command, output, env)),
+        PluginCommand::Sync(host) => {
+            let client = host.client(env)?;
+            runtime.block_on(sync::run(&client, output))
+        }
         PluginCommand::Logs(logs) => runtime.block_on(operate::logs(logs, output, env)),
         PluginCommand::Show(plugin) => {
             let (id, client) = plugin.open(env)?;

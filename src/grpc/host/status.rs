@@ -51,7 +51,7 @@ fn of_database(fault: &DbFault) -> Status {
 pub fn of_publish(error: PublishError) -> Status {
     match error {
         PublishError::InvalidName { .. } | PublishError::TooDeep => Status::invalid_argument(error.to_string()),
-        PublishError::ForeignPrefix { .. } => Status::permission_denied(error.to_string()),
+        PublishError::ForeignPrefix { .. } | PublishError::Reserved(_) => Status::permission_denied(error.to_string()),
         PublishError::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
         PublishError::Unavailable { .. } => {
             warn!(cause = %error, "the event bus is not available");

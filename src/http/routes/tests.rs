@@ -64,6 +64,7 @@ fn the_table_is_what_the_documents_say() {
             "GET /ready health:read",
             "GET /api/plugins plugin:read",
             "POST /api/plugins/install plugin:install",
+            "POST /api/plugins/sync plugin:sync",
             "GET /api/plugins/{id} plugin:read",
             "PATCH /api/plugins/{id} plugin:config_write",
             "DELETE /api/plugins/{id} plugin:uninstall",
@@ -88,6 +89,9 @@ fn the_table_is_what_the_documents_say() {
             "DELETE /api/v1/secrets/{id}/plugins/{plugin} secret:share",
             "GET /api/v1/vault vault:read",
             "POST /api/v1/vault/rotate vault:rotate",
+            "GET /api/v1/inbox inbox:read",
+            "POST /api/v1/inbox/{id}/read inbox:mark_read",
+            "POST /api/v1/inbox/{id}/dismiss inbox:dismiss",
         ]
     );
     let unique: BTreeSet<_> = TABLE.iter().map(|e| (e.method.as_str(), e.path)).collect();

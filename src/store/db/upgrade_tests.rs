@@ -12,13 +12,23 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use test_postgres::Server;
 use time::macros::datetime;
+use uuid::Uuid;
 
-use super::tests::{address, connect};
+use super::{
+    Db,
+    tests::{address, connect},
+};
 use crate::{
     config::Limits,
-    domain::id::PluginId,
+    domain::{
+        id::PluginId,
+        inbox::{Incident, Item, News},
+    },
     entities::{vault_entry, vault_share},
-    store::plugin_state::{Scope, StateEntry, StateStore},
+    store::{
+        inbox::{Filter, InboxStore},
+        plugin_state::{Scope, StateEntry, StateStore},
+    },
 };
 
 /// Set by `scripts/dump-schema.sh` to the name of the dumps to write.
@@ -86,8 +96,28 @@ fn plugin() -> PluginId {
     PluginId::new("sample").unwrap()
 }
 
+/// What every dump that has an inbox holds in it.
+fn inbox_item() -> Item {
+    let incident = Incident {
+        version: "1.0.0".to_owned(),
+        reason: Some("boom 'quoted'; --".to_owned()),
+        restarting: true,
+        restart_count: 2,
+        at: datetime!(2026-11-29 12:00:00 UTC),
+    };
+    Item::new(Uuid::from_u128(0x0192_f3a0_0000_7000_8000_0000_0000_0001), &plugin(), &incident)
+}
+
+async fn write_inbox(db: &Db) {
+    let Item { id, description, created_at: at, .. } = inbox_item();
+    let incident =
+        Incident { version: "1.0.0".to_owned(), reason: description, restarting: true, restart_count: 2, at };
+    InboxStore::new(db.clone(), &Limits::default()).apply(&plugin(), &News::Failed(incident), id).await.unwrap();
+}
+
 async fn write_sample(url: &str) {
     let db = connect(url).await.unwrap();
+    write_inbox(&db).await;
     let store = StateStore::new(db.clone(), &Limits::default());
     for (scope, entry) in sample() {
         store.set(&plugin(), &scope, &entry.key, &entry.value, entry.updated_at).await.unwrap();
@@ -175,6 +205,12 @@ async fn assert_comes_forward(name: &str, url: &str, text: &str) {
     let (entries, shares): (Vec<_>, Vec<_>) = text.contains(&sealed().0.id).then(sealed).into_iter().unzip();
     assert_eq!(vault_entry::Entity::find().all(&db.readers).await.unwrap(), entries, "{name}");
     assert_eq!(vault_share::Entity::find().all(&db.readers).await.unwrap(), shares, "{name}");
+    let inbox = InboxStore::new(db.clone(), &Limits::default());
+    if text.contains("inbox_item") {
+        assert_eq!(inbox.list(Filter::All, None, 10).await.unwrap().items, [inbox_item()], "{name}");
+    }
+    write_inbox(&db).await;
+    assert_eq!(inbox.lasting().await.unwrap(), [plugin()], "{name}");
     db.close().await.unwrap();
 }
 

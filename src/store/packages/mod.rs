@@ -8,6 +8,7 @@ mod archive;
 mod place;
 mod remove;
 mod stage;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod unpack;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub use remove::Swept;
 pub use stage::{StageError, Staged, StagingFolder};
+pub use survey::{FileMark, SurveyLimits};
 pub use unpack::{Examined, Facts, Kept, Unpacked};
 
 use super::fs::FileError;

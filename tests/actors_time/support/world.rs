@@ -18,6 +18,7 @@ use kandev_host::{
         subject::Subject,
     },
     store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore, trust::TrustStore},
+    vault::{KeySource, Vault},
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -37,7 +38,7 @@ pub struct World {
     pub timing: Timing,
     records: RecordStore,
     began: Instant,
-    _home: TempDir,
+    home: TempDir,
 }
 
 /// A record of a plugin that subscribes to `task.*`.
@@ -71,7 +72,7 @@ pub fn run_with(found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config), te
 }
 
 impl World {
-    async fn new(found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config)) -> Self {
+    async fn new(mut found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config)) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let database = format!("sqlite://{}", home.path().join("test.db").display());
         let mut config = config(home.path().to_owned(), database.into());
@@ -81,7 +82,11 @@ impl World {
         let state = StateStore::new(db.clone(), &limits);
         std::fs::create_dir_all(config.plugins_dir()).expect("a folder");
         let records = RecordStore::new(config.plugins_dir());
-        for record in &found {
+        for record in &mut found {
+            // The host looks at its start whether it is there.
+            let place = config.plugins_dir().join(record.id().as_str()).join("1.0.0");
+            std::fs::create_dir_all(&place).expect("a folder");
+            record.state.install_path = place.display().to_string();
             records.save(record).expect("a record");
         }
 
@@ -111,7 +116,12 @@ impl World {
             bus: bus.clone(),
             found,
         });
-        Self { registry, bus, fakes, timing, records, began: Instant::now(), _home: home }
+        Self { registry, bus, fakes, timing, records, began: Instant::now(), home }
+    }
+
+    /// `<home>/plugins`.
+    pub fn plugins(&self) -> PathBuf {
+        self.home.path().join("plugins")
     }
 
     /// Waits until so many seconds have passed since the world began, and everything due before is done.
@@ -200,6 +210,7 @@ fn config(home: PathBuf, database_url: SecretString) -> Config {
         home,
         database_url,
         admin_token: None,
+        vault_key: None,
         log: String::new(),
         compat_version: "0.91.0".to_owned(),
         timing: Timing::default(),
