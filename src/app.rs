@@ -4,7 +4,7 @@
 //! earlier host left, database, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
 //! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
 
-use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -15,15 +15,16 @@ use tokio::{
 use crate::{
     actors::{EventBusHandle, Parts, RegistryHandle, Surroundings},
     config::Config,
-    domain::record::PluginRecord,
+    domain::{id::PluginId, log_line::LogLine, record::PluginRecord},
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
-    http::{self, OperatorToken, Room, Services, Tasks},
-    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep},
+    http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
+    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep, usage::UsageSampler},
     store::{
         admin_token::{self, AdminTokenError},
         db::{ConnectError, Db},
         fs::FileError,
+        log_files::LogFiles,
         packages::PackageStore,
         plugin_config::PluginConfigs,
         plugin_state::{StateError, StateStore},
@@ -67,6 +68,9 @@ pub enum AppError {
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
+    /// The thread that writes plugins' log lines.
+    #[error("cannot start the thread that writes log files")]
+    LogFiles(#[source] io::Error),
     /// The downloader's TLS.
     #[error(transparent)]
     Downloads(#[from] FetchError),
@@ -98,6 +102,7 @@ struct Host {
     run_folder: RunFolder,
     db: Db,
     registry: RegistryHandle,
+    log_files: LogFiles,
     server: http::Running,
 }
 
@@ -152,8 +157,10 @@ impl Host {
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
-        finish_removals(&packages, &state).await?;
+        let log_files = LogFiles::start(config.logs_dir(), limits).map_err(AppError::LogFiles)?;
+        finish_removals(&packages, &state, &log_files, timing.ask_timeout).await?;
         let found = load_records(&records)?;
+        let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
@@ -164,6 +171,7 @@ impl Host {
             user_home: std::env::var("HOME").unwrap_or_default(),
             launcher: Arc::new(launcher(&config, &run_folder, sockets)?),
             host_services: Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits)),
+            log_files: log_files.clone(),
         };
         let registry = RegistryHandle::start(Parts {
             config: Arc::clone(&config),
@@ -174,6 +182,7 @@ impl Host {
             db: db.clone(),
             bus: bus.clone(),
             found,
+            earlier_lines,
         });
 
         let listener =
@@ -189,18 +198,24 @@ impl Host {
             tasks: Tasks::new(tokio::runtime::Handle::current()),
             webhook_room: Room::new(limits.webhook_room_bytes),
             install_slots: Arc::new(Semaphore::new(limits.installs)),
+            follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
+            usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
+            requests: RequestFigures::default(),
+            public_metrics: config.metrics.public,
+            traced: config.telemetry.is_on(),
+            started_at: time::OffsetDateTime::now_utc(),
         };
         let server = http::start(listener, Arc::new(services), token).map_err(AppError::Server)?;
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, server })
+        Ok(Self { config, run_folder, db, registry, log_files, server })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, server } = self;
+        let Self { config, run_folder, db, registry, log_files, server } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // A quarter is kept for what comes after the requests.
@@ -213,6 +228,7 @@ impl Host {
                 Ok(left) => tracing::warn!(plugins = ?left, "plugins did not stop in time; they are killed"),
                 Err(error) => tracing::warn!(%error, "plugins could not be stopped in order; they are killed"),
             }
+            log_files.close(config.timing.ask_timeout).await;
             if let Err(error) = db.close().await {
                 tracing::warn!(%error, "the database was not closed in order");
             }
@@ -238,10 +254,16 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 }
 
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
-async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<(), AppError> {
+async fn finish_removals(
+    packages: &PackageStore,
+    state: &StateStore,
+    log_files: &LogFiles,
+    deadline: Duration,
+) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
         state.delete_all(id).await?;
+        log_files.remove(id, deadline).await;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),
             Err(error) => tracing::error!(plugin.id = %id, %error, "files of an uninstalled plugin cannot be removed"),
@@ -251,6 +273,17 @@ async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<
         tracing::info!(count = swept.leftovers, "unfinished files of an earlier host were removed");
     }
     Ok(())
+}
+
+/// What plugins wrote under an earlier host, so that it can still be asked for.
+async fn earlier_lines(
+    found: &[PluginRecord],
+    log_files: &LogFiles,
+    limit: usize,
+) -> BTreeMap<PluginId, Vec<LogLine>> {
+    let (ids, log_files) = (found.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), log_files.clone());
+    let read = move || ids.into_iter().map(|id| (id.clone(), log_files.newest(&id, limit))).collect();
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
 fn load_records(records: &RecordStore) -> Result<Vec<PluginRecord>, AppError> {

@@ -10,21 +10,27 @@ mod gate;
 mod health;
 mod install;
 mod linger;
+mod logs;
+mod measure;
+mod metrics;
 mod plugins;
 mod routes;
 mod server;
 mod tasks;
 mod token;
 mod trace;
+mod trace_context;
 mod webhooks;
 
 use std::sync::Arc;
 
 pub use body::Room;
 pub use error::ApiError;
+pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
 pub use tasks::Tasks;
 pub use token::OperatorToken;
+use time::OffsetDateTime;
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -32,6 +38,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
+    process::usage::UsageSampler,
     store::packages::PackageStore,
 };
 
@@ -57,4 +64,16 @@ pub struct Services {
     pub webhook_room: Room,
     /// Packages being taken in or installed; its permits are `limits.installs`.
     pub install_slots: Arc<Semaphore>,
+    /// Clients that follow a log; its permits are `limits.log_followers`.
+    pub follow_slots: Arc<Semaphore>,
+    /// What processes use.
+    pub usage: UsageSampler,
+    /// Requests answered so far.
+    pub requests: RequestFigures,
+    /// Whether `GET /metrics` needs no token.
+    pub public_metrics: bool,
+    /// Whether spans are exported.
+    pub traced: bool,
+    /// When the host started.
+    pub started_at: OffsetDateTime,
 }

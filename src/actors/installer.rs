@@ -238,6 +238,7 @@ impl Installer {
         if let Err(error) = blocking(move || Ok(packages.finish_removal(&owner)?)).await {
             tracing::warn!(plugin.id = %id, %error, "files of an uninstalled plugin remain; the next start removes them");
         }
+        self.shared.log_files.remove(id, self.shared.ask_timeout()).await;
         Ok(())
     }
 

@@ -7,9 +7,10 @@
 
 mod actor;
 mod disk;
+mod logs;
 mod messages;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
@@ -19,7 +20,7 @@ pub(super) use self::{
     messages::{Adopt, Claim, Forget, Operate, Restore},
 };
 use super::{
-    AskError, EventBusHandle, PluginHandle, PluginView,
+    AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
     installer::Installer,
     plugin::{Surroundings, Want},
     spawn::{ask, start},
@@ -34,8 +35,9 @@ use crate::{
         version::MinVersionError,
     },
     store::{
-        db::Db,
+        db::{Db, FaultCounts},
         fs::FileError,
+        log_files::{LogFiles, LostLines},
         packages::{PackageStore, PackageStoreError, Staged},
         plugin_state::{StateError, StateStore},
         records::RecordStore,
@@ -136,6 +138,8 @@ pub struct Parts {
     pub bus: EventBusHandle,
     /// The records found at start.
     pub found: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote, of the plugins found.
+    pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
 
 /// Typed access to the registry. Cheap to clone.
@@ -151,6 +155,7 @@ pub(super) struct Shared {
     pub packages: PackageStore,
     pub state: StateStore,
     pub db: Db,
+    pub log_files: LogFiles,
 }
 
 impl Shared {
@@ -169,9 +174,11 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, state, db, bus, found } = parts;
-        let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, state, db }) }
+        let Parts { config, surroundings, records, packages, state, db, bus, found, earlier_lines } = parts;
+        let log_files = surroundings.log_files.clone();
+        let (settings, places) = (Arc::clone(&config), packages.clone());
+        let addr = start(Registry::new(settings, surroundings, records, places, bus, found, earlier_lines));
+        Self { shared: Arc::new(Shared { addr, config, packages, state, db, log_files }) }
     }
 
     /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.
@@ -196,14 +203,24 @@ impl RegistryHandle {
         ask(&self.shared.addr, Lookup(id.to_owned()), self.shared.ask_timeout()).await?
     }
 
-    /// The newest log lines, oldest first.
-    pub async fn logs(&self, id: &str) -> Result<Vec<LogLine>, RegistryError> {
+    /// A plugin's log, to be read and followed.
+    pub async fn log(&self, id: &str) -> Result<Arc<PluginLog>, RegistryError> {
         ask(&self.shared.addr, Logs(id.to_owned()), self.shared.ask_timeout()).await?
     }
 
     /// Whether the registry and the database answer.
     pub async fn ready(&self) -> bool {
         self.list().await.is_ok() && self.shared.db.ready().await
+    }
+
+    /// Database work that failed since the start.
+    pub fn database_faults(&self) -> FaultCounts {
+        self.shared.db.fault_counts()
+    }
+
+    /// Log lines that are not on disk, since the start.
+    pub fn lost_lines(&self) -> LostLines {
+        self.shared.log_files.lost()
     }
 
     /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it.

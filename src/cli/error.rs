@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{client::ClientError, plugin::new::NewError, plugin::pack::PackError};
+use super::{client::ClientError, plugin::new::NewError, plugin::pack::PackError, serve::TelemetryError};
 use crate::{
     app::AppError,
     config::ConfigError,
@@ -33,6 +33,9 @@ pub enum CliError {
     /// `serve`.
     #[error(transparent)]
     App(#[from] AppError),
+    /// Sending traces.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// No asynchronous runtime.
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),

@@ -11,6 +11,7 @@ mod health;
 mod output;
 mod plugin;
 mod serve;
+mod sse;
 
 use std::process::ExitCode;
 

@@ -79,6 +79,10 @@ pub enum ApiError {
     NoRoom,
     /// Too many packages at once.
     TooManyInstalls,
+    /// A query that cannot be taken. The text is for the caller.
+    Query(String),
+    /// Too many clients follow logs.
+    TooManyFollowers,
     /// Not everything the host needs is up.
     NotReady,
     /// The host ends.
@@ -160,6 +164,12 @@ impl ApiError {
                 "the host holds too many webhook bodies now, try again (limits.webhook_room_bytes)",
             ),
             Self::TooManyInstalls => too_many_installs(),
+            Self::Query(text) => plain(StatusCode::BAD_REQUEST, "invalid_query", text),
+            Self::TooManyFollowers => plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_followers",
+                "too many clients follow logs, try again later (limits.log_followers)",
+            ),
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),

@@ -10,7 +10,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, webhooks};
+use super::{ApiError, events, gate, health, install, logs, metrics, plugins, webhooks};
 use crate::domain::action::Action;
 
 /// One method of one path.
@@ -37,16 +37,18 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 12] = [
+static TABLE: [Endpoint; 13] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
+    // The handler asks for `MetricsRead`, unless `metrics.public` is set.
+    get("/metrics", Action::HealthRead, || web::to(metrics::read)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
     delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
-    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
+    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)),
     // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
@@ -71,6 +73,8 @@ pub fn configure(config: &mut ServiceConfig) {
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));
     }
     config.app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NoRoute.into()));
+    let query = |error: actix_web::error::QueryPayloadError| ApiError::Query(error.to_string());
+    config.app_data(web::QueryConfig::default().error_handler(move |error, _| query(error).into()));
     config.default_service(web::to(|| async { Err::<&str, _>(ApiError::NoRoute) }));
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,7 +13,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::{PluginActor, Report};
+use super::{PluginActor, Report, vitals::Alive};
 use crate::{
     actors::spawn::post_back,
     domain::{
@@ -33,6 +33,8 @@ pub struct Running {
     pub process: Arc<dyn PluginProcess>,
     /// Calls and deliveries under way; a stop waits for them.
     pub calls: TaskTracker,
+    /// For who asks how the plugin is.
+    pub alive: Alive,
     /// Cancelled when this generation is over.
     pub ended: CancellationToken,
     _ended: DropGuard,
@@ -54,6 +56,7 @@ impl PluginActor {
         }
         self.report();
         self.pump(&ctx.address().downgrade());
+        self.show_vitals();
     }
 
     pub(super) fn happened(&mut self, happened: Happened, ctx: &mut Context<Self>) {
@@ -78,7 +81,10 @@ impl PluginActor {
     fn run(&mut self, effect: Effect, ctx: &mut Context<Self>) {
         let timing = &self.surroundings.timing;
         match effect {
-            Effect::Launch(generation) => self.launch(generation, ctx.address().downgrade()),
+            Effect::Launch(generation) => {
+                self.show_restart(None);
+                self.launch(generation, ctx.address().downgrade());
+            }
             Effect::AbortLaunch(_) => {
                 if let Some(abort) = &self.abort {
                     abort.cancel();
@@ -92,6 +98,7 @@ impl PluginActor {
             }
             Effect::ScheduleRestart(generation, delay) => {
                 failpoint::hit("restart.scheduled");
+                self.show_restart(Some(OffsetDateTime::now_utc() + delay));
                 self.later(delay, Input::RestartDue(generation), ctx.address().downgrade());
             }
             Effect::Watch(generation) => {
@@ -111,6 +118,7 @@ impl PluginActor {
                 self.suspend(false, &ctx.address().downgrade());
             }
             Effect::Forget => {
+                self.show_restart(None);
                 self.running = None;
                 let forgotten = self.queue.clear();
                 if forgotten > 0 {
@@ -119,6 +127,7 @@ impl PluginActor {
             }
             Effect::CountRestart => {
                 self.live.restart_count += 1;
+                self.show_restarted();
                 self.live.revision += 1;
             }
             Effect::Settle(settlement) => {
@@ -196,7 +205,7 @@ impl PluginActor {
                 Level::Warn => tracing::warn!(target: "plugin", { plugin.id = %id }, "{message}"),
                 Level::Error => tracing::error!(target: "plugin", { plugin.id = %id }, "{message}"),
             }
-            log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            log.push(line);
         })
     }
 
@@ -204,11 +213,13 @@ impl PluginActor {
         self.abort = None;
         let ended = CancellationToken::new();
         let Launched { client, process } = launched;
+        let calls = TaskTracker::new();
+        let alive = Alive::new(process.pid(), calls.clone());
         let addr = ctx.address().downgrade();
         self.watch_exit(generation, Arc::clone(&process), addr.clone());
         self.watch_health(generation, Arc::clone(&process), ended.clone(), addr);
         let _ended = ended.clone().drop_guard();
-        self.running = Some(Running { client, process, calls: TaskTracker::new(), ended, _ended });
+        self.running = Some(Running { client, process, calls, alive, ended, _ended });
         failpoint::hit("start.launched");
         self.step(Input::Launched(generation), ctx);
         failpoint::hit("start.settled");
