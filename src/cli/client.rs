@@ -169,9 +169,17 @@ impl Client {
 
     /// A request with the token. Each element of `path` is one segment.
     pub fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_with(method, path, &[])
+    }
+
+    /// The same with a query.
+    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, String)]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         self.http.request(method, url).bearer_auth(self.token.expose_secret())
     }

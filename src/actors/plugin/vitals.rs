@@ -211,6 +211,5 @@ mod tests {
         drop(vitals.begin_webhook());
         let ended: Vec<_> = WebhookOutcome::ALL.iter().map(|outcome| vitals.webhooks_ended(*outcome)).collect();
         assert_eq!(ended, [1, 1, 0, 0, 1]);
-        assert_eq!(vitals.webhooks.count(), 2, "a refused call never reached the plugin");
     }
 }

@@ -6,7 +6,7 @@
 use clap::{Args, ValueEnum};
 use futures_util::StreamExt as _;
 use reqwest::{Method, RequestBuilder, Response};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -55,8 +55,7 @@ pub struct Logs {
 }
 
 /// A level by its name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LevelFlag {
     /// All lines
     Trace,
@@ -71,12 +70,23 @@ enum LevelFlag {
 }
 
 /// The request's query (docs/api.md, "Logs").
-#[derive(Clone, Serialize)]
-struct Query {
-    limit: Option<usize>,
-    level: Option<LevelFlag>,
-    since: Option<String>,
-    follow: Option<bool>,
+struct Query(Vec<(&'static str, String)>);
+
+impl Query {
+    fn new(limit: Option<usize>, level: Option<LevelFlag>, since: Option<String>, follow: bool) -> Self {
+        let level = level.as_ref().and_then(LevelFlag::to_possible_value);
+        let pairs = [
+            ("limit", limit.map(|limit| limit.to_string())),
+            ("level", level.map(|level| level.get_name().to_owned())),
+            ("since", since),
+            ("follow", follow.then(|| "true".to_owned())),
+        ];
+        Self(pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+
+    fn request(&self, client: &Client, id: &PluginId) -> RequestBuilder {
+        client.request_with(Method::GET, &["api", "plugins", id.as_str(), "logs"], &self.0)
+    }
 }
 
 /// A line of a plugin's output (docs/api.md, "Logs").
@@ -98,12 +108,12 @@ impl Line {
 /// Prints a plugin's output, oldest line first.
 pub async fn run(logs: Logs, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
     let Logs { plugin, lines: limit, follow, level, since } = logs;
-    let query = Query { limit, level, since, follow: follow.then_some(true) };
+    let query = Query::new(limit, level, since, follow);
     if follow {
         return Follower { plugin, query, seen: None, connected: false }.run(output, env).await;
     }
     let (id, client) = plugin.open(env)?;
-    let mut answer = client.send(request(&client, &id, &query)).await?;
+    let mut answer = client.send(query.request(&client, &id)).await?;
     // A host of an older version gives all it has.
     if let (Some(limit), Some(lines)) = (limit, answer["lines"].as_array_mut()) {
         lines.drain(..lines.len().saturating_sub(limit));
@@ -113,10 +123,6 @@ pub async fn run(logs: Logs, output: &Output, env: Lookup<'_>) -> Result<(), Cli
         output.note("there is no such line");
     }
     output.result(&answer, || lines.iter().map(Line::text).collect::<Vec<_>>().join("\n"))
-}
-
-fn request(client: &Client, id: &PluginId, query: &Query) -> RequestBuilder {
-    client.request(Method::GET, &["api", "plugins", id.as_str(), "logs"]).query(query)
 }
 
 /// A log being followed.
@@ -174,7 +180,7 @@ impl Follower {
     }
 
     async fn stream(&mut self, id: &PluginId, client: &Client, output: &Output) -> Result<Ended, CliError> {
-        let mut request = request(client, id, &self.query);
+        let mut request = self.query.request(client, id);
         if let Some(seen) = &self.seen {
             request = request.header("last-event-id", seen);
         }

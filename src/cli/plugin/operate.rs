@@ -1,7 +1,6 @@
 //! `list`, `show`, `enable`, `disable`, `remove`: one request each.
 
 use reqwest::Method;
-use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::view::{self, PluginView};
