@@ -8,11 +8,14 @@ mod support;
 #[cfg(feature = "failpoints")]
 mod crash_points;
 mod database;
+mod diagnosis;
 mod events;
 mod examples;
 mod host_calls;
 mod leaks;
 mod lifecycle;
+mod logs;
 mod packages;
 mod rest;
+mod traces;
 mod webhooks;

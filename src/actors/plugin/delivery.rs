@@ -166,8 +166,10 @@ async fn measured(vitals: &Vitals, attempt: impl Future<Output = Result<(), Call
         Ok(()) => (&vitals.acknowledged, "acknowledged"),
         Err(_) => (&vitals.unacknowledged, "failed"),
     };
-    histogram.observe(begin.elapsed().as_secs_f64());
+    let took = begin.elapsed();
+    histogram.observe(took.as_secs_f64());
     tracing::Span::current().record("outcome", outcome);
+    tracing::debug!(outcome, duration_ms = took.as_millis() as u64, "delivery attempt ended");
     result
 }
 
