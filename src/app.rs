@@ -4,7 +4,9 @@
 //! earlier host left, database, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
 //! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
 
-use std::{collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration,
+};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -276,11 +278,7 @@ async fn finish_removals(
 }
 
 /// What plugins wrote under an earlier host, so that it can still be asked for.
-async fn earlier_lines(
-    found: &[PluginRecord],
-    log_files: &LogFiles,
-    limit: usize,
-) -> BTreeMap<PluginId, Vec<LogLine>> {
+async fn earlier_lines(found: &[PluginRecord], log_files: &LogFiles, limit: usize) -> BTreeMap<PluginId, Vec<LogLine>> {
     let (ids, log_files) = (found.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), log_files.clone());
     let read = move || ids.into_iter().map(|id| (id.clone(), log_files.newest(&id, limit))).collect();
     tokio::task::spawn_blocking(read).await.unwrap_or_default()

@@ -155,7 +155,7 @@ pub struct Timing {
     /// How old the memory and CPU figures of processes may be before they are read again. Default 1 s.
     #[serde(with = "duration::one")]
     pub usage_age: Duration,
-    /// Sending one batch of spans to the collector; later it is lost. Default 10 s.
+    /// Sending one batch of spans to the collector; later it is lost. Default 5 s.
     #[serde(with = "duration::one")]
     pub telemetry_timeout: Duration,
     /// Between two batches of spans. Default 5 s.
@@ -198,7 +198,7 @@ impl Default for Timing {
             shutdown_timeout: secs(20),
             log_keep_alive: secs(15),
             usage_age: secs(1),
-            telemetry_timeout: secs(10),
+            telemetry_timeout: secs(5),
             telemetry_interval: secs(5),
         }
     }

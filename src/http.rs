@@ -29,8 +29,8 @@ pub use error::ApiError;
 pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
 pub use tasks::Tasks;
-pub use token::OperatorToken;
 use time::OffsetDateTime;
+pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
 use crate::{

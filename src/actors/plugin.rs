@@ -8,12 +8,7 @@ mod delivery;
 mod supervision;
 mod vitals;
 
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;

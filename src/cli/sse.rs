@@ -61,7 +61,8 @@ mod tests {
 
     use super::*;
 
-    const STREAM: &str = ": hello\n\nid: a.1\nevent: line\ndata: {\"x\":\"y: z\"}\n\n: keep-alive\n\nevent: end\r\ndata: {}\r\n\r\n";
+    const STREAM: &str =
+        ": hello\n\nid: a.1\nevent: line\ndata: {\"x\":\"y: z\"}\n\n: keep-alive\n\nevent: end\r\ndata: {}\r\n\r\n";
 
     fn expected() -> Vec<Event> {
         let line = Event { name: "line".to_owned(), id: Some("a.1".to_owned()), data: "{\"x\":\"y: z\"}".to_owned() };

@@ -123,9 +123,8 @@ mod tests {
 
     #[test]
     fn a_collectors_address_must_be_usable_and_is_never_quoted() {
-        let check = |endpoint: &str| {
-            check_telemetry(&Telemetry { otlp_endpoint: endpoint.to_owned(), ..Telemetry::default() })
-        };
+        let check =
+            |endpoint: &str| check_telemetry(&Telemetry { otlp_endpoint: endpoint.to_owned(), ..Telemetry::default() });
         for endpoint in ["", "http://127.0.0.1:4318", "https://collector.example.test/otlp/"] {
             assert_eq!(check(endpoint), Ok(()), "{endpoint}");
         }

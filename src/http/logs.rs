@@ -115,7 +115,8 @@ pub async fn read(
         Some(seen) => log.resume(seen),
         None => log.follow(limit, |line| wanted.accepts(line)),
     };
-    let events = Events { follower, wanted, services: services.clone(), due: Instant::now(), ended: false, _place: place };
+    let events =
+        Events { follower, wanted, services: services.clone(), due: Instant::now(), ended: false, _place: place };
     let mut answer = HttpResponse::Ok();
     answer.insert_header((CACHE_CONTROL, HeaderValue::from_static("no-store")));
     answer.insert_header((ACCEL_BUFFERING, HeaderValue::from_static("no")));
@@ -205,7 +206,10 @@ mod tests {
     #[test]
     fn a_value_that_is_not_understood_is_400_with_the_accepted_ones() {
         for (query, text) in [
-            ("level=loud", "level \"loud\" is not understood: write trace, debug, info, warn or error; finer lines are left out"),
+            (
+                "level=loud",
+                "level \"loud\" is not understood: write trace, debug, info, warn or error; finer lines are left out",
+            ),
             ("limit=-1", "limit \"-1\" is not understood: write a number of lines"),
             ("since=today", "since \"today\" is not understood: write a time like 2026-11-29T09:00:00Z"),
             ("follow=yes", "follow \"yes\" is not understood: write true or false"),

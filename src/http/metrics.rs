@@ -107,13 +107,13 @@ impl Collected {
         metrics.gauge("process_open_fds", "Open files and sockets of the host", one(own.open_files))?;
         metrics.gauge("process_threads", "Threads of the host", one(own.threads))?;
         metrics.gauge("process_start_time_seconds", "Start of the host, Unix time", one_f64(self.started_at as f64))?;
-        let kinds = [
-            ("lost", database.lost),
-            ("unavailable", database.unavailable),
-            ("statement", database.statement),
-        ];
+        let kinds = [("lost", database.lost), ("unavailable", database.unavailable), ("statement", database.statement)];
         let faults = kinds.map(|(kind, count)| ([("kind", kind)], count as f64));
-        metrics.counter("kandev_database_errors", "Database work that failed, and connections that were lost", faults)?;
+        metrics.counter(
+            "kandev_database_errors",
+            "Database work that failed, and connections that were lost",
+            faults,
+        )?;
         let causes = [("overflow", lost_lines.overflowed), ("disk", lost_lines.failed)];
         let lost = causes.map(|(cause, count)| ([("cause", cause)], count as f64));
         metrics.counter("kandev_log_lines_lost", "Plugins' log lines that are not on disk", lost)?;

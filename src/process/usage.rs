@@ -4,13 +4,7 @@
 //! cost one pass. A plugin counts with its whole process group. Nothing here ever fails a request: what cannot be read
 //! is left out.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Read,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, io::Read, sync::Arc, time::Duration};
 
 use tokio::{sync::Mutex, task::spawn_blocking, time::Instant};
 

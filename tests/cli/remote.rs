@@ -200,7 +200,15 @@ impl Following {
     fn start(desk: &Desk, arguments: &[&str]) -> Self {
         let out = desk.path().join("followed.txt");
         let file = std::fs::File::create(&out).expect("a file");
-        Self { child: desk.command(env!("CARGO_BIN_EXE_kandev-host")).args(arguments).stdout(file).spawn().expect("the binary starts"), out }
+        Self {
+            child: desk
+                .command(env!("CARGO_BIN_EXE_kandev-host"))
+                .args(arguments)
+                .stdout(file)
+                .spawn()
+                .expect("the binary starts"),
+            out,
+        }
     }
 
     async fn until(&self, part: &str) -> String {

@@ -26,7 +26,8 @@ on_both!(a_record_shows_the_process_and_what_became_of_events, |guest| {
     assert!(fresh["uptime_seconds"].as_f64().unwrap() < 60.0 && fresh["started_at"].is_string(), "{fresh}");
     assert!(fresh["memory_bytes"].as_u64().unwrap() > 100_000 && fresh["cpu_seconds"].is_number(), "{fresh}");
     assert_eq!(fresh["processes"], 1);
-    let counts = ["calls_in_flight", "queue_depth", "buffer_depth", "delivered", "failed", "dropped", "expired", "restarts"];
+    let counts =
+        ["calls_in_flight", "queue_depth", "buffer_depth", "delivered", "failed", "dropped", "expired", "restarts"];
     assert!(counts.iter().all(|name| fresh[name] == 0), "{fresh}");
     assert_eq!((&fresh["next_restart_at"], &fresh["last_delivery_at"]), (&Value::Null, &Value::Null));
     assert_eq!(host.plugin("demo").await["runtime"]["type"], "binary", "the manifest's block stays");
@@ -147,7 +148,10 @@ async fn metrics_tell_of_requests_events_webhooks_processes_and_the_host() {
     let samples = scrape(&host).await;
     let expected = [
         ("kandev_http_requests_total{route=\"/api/plugins/install\",method=\"POST\",status=\"201\"}", 1.0),
-        ("kandev_http_requests_total{route=\"/api/plugins/{id}/webhooks/{tail:.*}\",method=\"GET\",status=\"503\"}", 1.0),
+        (
+            "kandev_http_requests_total{route=\"/api/plugins/{id}/webhooks/{tail:.*}\",method=\"GET\",status=\"503\"}",
+            1.0,
+        ),
         ("kandev_http_request_duration_seconds_count{route=\"/api/plugins/install\",method=\"POST\"}", 1.0),
         ("kandev_plugin_status{plugin=\"demo\",status=\"active\"}", 1.0),
         ("kandev_plugin_status{plugin=\"demo\",status=\"error\"}", 0.0),

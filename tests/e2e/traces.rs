@@ -55,7 +55,8 @@ impl Collector {
     /// The first span of this name with this attribute.
     async fn span(&self, name: &str, attribute: (&str, &str)) -> Span {
         eventually_some(&format!("a span {name} with {attribute:?}"), || async {
-            let has = |span: &Span| attributes(&span.attributes).get(attribute.0).map(String::as_str) == Some(attribute.1);
+            let has =
+                |span: &Span| attributes(&span.attributes).get(attribute.0).map(String::as_str) == Some(attribute.1);
             self.spans().into_iter().find(|span| span.name == name && has(span))
         })
         .await
@@ -73,7 +74,8 @@ async fn serve(mut stream: TcpStream, kept: Arc<Mutex<Vec<(String, ExportTraceSe
             }
         };
         let head = String::from_utf8_lossy(&bytes[..head_end]).to_lowercase();
-        let length: usize = head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().trim().parse().unwrap();
+        let length: usize =
+            head.split("content-length: ").nth(1).unwrap().lines().next().unwrap().trim().parse().unwrap();
         while bytes.len() < head_end + 4 + length {
             assert!(stream.read_buf(&mut bytes).await.unwrap() > 0);
         }
@@ -179,7 +181,11 @@ async fn lines_of_the_json_log_carry_the_plugin_and_the_event() {
         lines.into_iter().find(|line| line["message"] == "delivery attempt ended")
     })
     .await;
-    assert_eq!((&line["span"]["name"], &line["span"]["plugin.id"]), (&json!("deliver_event"), &json!("demo")), "{line}");
+    assert_eq!(
+        (&line["span"]["name"], &line["span"]["plugin.id"]),
+        (&json!("deliver_event"), &json!("demo")),
+        "{line}"
+    );
     assert_eq!((&line["span"]["event.id"], &line["outcome"]), (&json!(event), &json!("acknowledged")), "{line}");
     assert!(line["duration_ms"].is_u64(), "{line}");
 }

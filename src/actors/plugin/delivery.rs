@@ -57,7 +57,8 @@ impl PluginActor {
         );
         let vitals = Arc::clone(&self.vitals);
         self.tasks.spawn(async move {
-            let result = measured(&vitals, client.deliver_event(wire_event(&attempt.event), deadline)).instrument(span).await;
+            let result =
+                measured(&vitals, client.deliver_event(wire_event(&attempt.event), deadline)).instrument(span).await;
             drop(in_flight);
             if result == Err(CallError::Disconnected) {
                 // Most often the process has just ended. Its exit, which is reported as soon as its pipes are read,

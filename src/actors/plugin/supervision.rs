@@ -1,10 +1,6 @@
 //! Runs the lifecycle's effects: launches, watches, pings and stops the process, and turns what happens into inputs.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{AsyncContext, Context, WeakAddr};
 use time::OffsetDateTime;
@@ -81,10 +77,7 @@ impl PluginActor {
     fn run(&mut self, effect: Effect, ctx: &mut Context<Self>) {
         let timing = &self.surroundings.timing;
         match effect {
-            Effect::Launch(generation) => {
-                self.show_restart(None);
-                self.launch(generation, ctx.address().downgrade());
-            }
+            Effect::Launch(generation) => self.launch(generation, ctx.address().downgrade()),
             Effect::AbortLaunch(_) => {
                 if let Some(abort) = &self.abort {
                     abort.cancel();
@@ -98,7 +91,7 @@ impl PluginActor {
             }
             Effect::ScheduleRestart(generation, delay) => {
                 failpoint::hit("restart.scheduled");
-                self.show_restart(Some(OffsetDateTime::now_utc() + delay));
+                self.show_restart_at(OffsetDateTime::now_utc() + delay);
                 self.later(delay, Input::RestartDue(generation), ctx.address().downgrade());
             }
             Effect::Watch(generation) => {
@@ -118,7 +111,6 @@ impl PluginActor {
                 self.suspend(false, &ctx.address().downgrade());
             }
             Effect::Forget => {
-                self.show_restart(None);
                 self.running = None;
                 let forgotten = self.queue.clear();
                 if forgotten > 0 {

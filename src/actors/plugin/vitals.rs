@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::PluginActor;
-use crate::domain::delivery::Counters;
+use crate::domain::{delivery::Counters, lifecycle::State};
 
 /// Bounds of the latency histograms, in seconds: from what a plugin does at once to the webhook timeout of those with a
 /// login.
@@ -176,6 +176,9 @@ impl PluginActor {
         let counters = self.queue.counters();
         let mut figures = self.vitals.lock();
         figures.process = self.running.as_ref().map(|running| running.alive.clone());
+        if *self.lifecycle.state() != State::Waiting {
+            figures.next_restart_at = None;
+        }
         figures.waiting = self.queue.len();
         figures.healthy = self.queue.is_live();
         figures.counters = Counters {
@@ -186,8 +189,8 @@ impl PluginActor {
         };
     }
 
-    pub(super) fn show_restart(&self, next: Option<OffsetDateTime>) {
-        self.vitals.lock().next_restart_at = next;
+    pub(super) fn show_restart_at(&self, next: OffsetDateTime) {
+        self.vitals.lock().next_restart_at = Some(next);
     }
 
     pub(super) fn show_restarted(&self) {

@@ -152,9 +152,8 @@ impl HttpClient for Connection {
     /// Blocks the exporter's thread, which has nothing else to do.
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         // What the HTTP library traces of this request must not become a span to send.
-        let result = subscriber::with_default(subscriber::NoSubscriber::new(), || {
-            self.runtime.block_on(self.exchange(request))
-        });
+        let result =
+            subscriber::with_default(subscriber::NoSubscriber::new(), || self.runtime.block_on(self.exchange(request)));
         self.tell(match &result {
             Ok(answer) if answer.status().is_success() => None,
             Ok(answer) => Some(format!("the collector answered {}", answer.status())),

@@ -74,7 +74,8 @@ async fn a_plugin_never_has_more_or_larger_files_than_allowed() {
         assert!(text.len() <= 1000, "{name}: {}", text.len());
         kept.extend(text.lines().map(|line| serde_json::from_str::<LogLine>(line).unwrap()));
     }
-    let numbers: Vec<usize> = kept.iter().map(|line| line.message.split(' ').next().unwrap().parse().unwrap()).collect();
+    let numbers: Vec<usize> =
+        kept.iter().map(|line| line.message.split(' ').next().unwrap().parse().unwrap()).collect();
     assert_eq!(numbers, (100 - numbers.len()..100).collect::<Vec<_>>(), "the newest lines, none missing");
 }
 
