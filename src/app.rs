@@ -4,7 +4,9 @@
 //! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
 //! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
 
-use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration,
+};
 
 use async_trait::async_trait;
 use tokio::{
@@ -18,17 +20,18 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
-    domain::{lifecycle_event, record::PluginRecord},
+    domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord},
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
-    http::{self, OperatorToken, Room, Services, Tasks},
+    http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
     platform::inbox::{Inbox, Keeper, Plugins, Standings},
-    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep},
+    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep, usage::UsageSampler},
     store::{
         admin_token::{self, AdminTokenError},
         db::{ConnectError, Db},
         fs::FileError,
         inbox::InboxStore,
+        log_files::LogFiles,
         packages::PackageStore,
         plugin_config::PluginConfigs,
         plugin_state::{StateError, StateStore},
@@ -83,6 +86,9 @@ pub enum AppError {
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
+    /// The thread that writes plugins' log lines.
+    #[error("cannot start the thread that writes log files")]
+    LogFiles(#[source] io::Error),
     /// The downloader's TLS.
     #[error(transparent)]
     Downloads(#[from] FetchError),
@@ -115,6 +121,7 @@ struct Host {
     db: Db,
     registry: RegistryHandle,
     keeper: InboxKeeper,
+    log_files: LogFiles,
     server: http::Running,
     sockets: SocketRoot,
 }
@@ -183,8 +190,10 @@ impl Host {
             tracing::warn!(%error, "a half-written trusted key was not removed");
         }
         trust.load()?.log();
-        finish_removals(&packages, &state, &vault).await?;
+        let log_files = LogFiles::start(config.logs_dir(), limits).map_err(AppError::LogFiles)?;
+        finish_removals(&packages, &state, &vault, &log_files, timing.ask_timeout).await?;
         let found = load_records(&records)?;
+        let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
         let inbox = InboxStore::new(db.clone(), limits);
@@ -203,6 +212,7 @@ impl Host {
                 Arc::new(bus.clone()),
                 limits,
             )),
+            log_files: log_files.clone(),
         };
         let registry = RegistryHandle::start(Parts {
             config: Arc::clone(&config),
@@ -215,6 +225,7 @@ impl Host {
             db: db.clone(),
             bus: bus.clone(),
             found,
+            earlier_lines,
         });
         let keeper = InboxKeeper::start(&config, inbox.clone(), &bus, &registry, standings);
 
@@ -237,18 +248,24 @@ impl Host {
             tasks: Tasks::new(tokio::runtime::Handle::current()),
             webhook_room: Room::new(limits.webhook_room_bytes),
             install_slots: Arc::new(Semaphore::new(limits.installs)),
+            follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
+            usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
+            requests: RequestFigures::default(),
+            public_metrics: config.metrics.public,
+            traced: config.telemetry.is_on(),
+            started_at: time::OffsetDateTime::now_utc(),
         };
         let server = http::start(listener, Arc::new(services), token).map_err(AppError::Server)?;
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, keeper, server, sockets })
+        Ok(Self { config, run_folder, db, registry, keeper, log_files, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, keeper, server, sockets } = self;
+        let Self { config, run_folder, db, registry, keeper, log_files, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // A quarter is kept for what comes after the requests.
@@ -262,6 +279,7 @@ impl Host {
                 Err(error) => tracing::warn!(%error, "plugins could not be stopped in order; they are killed"),
             }
             keeper.stop().await;
+            log_files.close(config.timing.ask_timeout).await;
             if let Err(error) = db.close().await {
                 tracing::warn!(%error, "the database was not closed in order");
             }
@@ -324,11 +342,18 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 }
 
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
-async fn finish_removals(packages: &PackageStore, state: &StateStore, vault: &Vault) -> Result<(), AppError> {
+async fn finish_removals(
+    packages: &PackageStore,
+    state: &StateStore,
+    vault: &Vault,
+    log_files: &LogFiles,
+    deadline: Duration,
+) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
         vault.delete_namespace(id).await?;
         state.delete_all(id).await?;
+        log_files.remove(id, deadline).await;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),
             Err(error) => tracing::error!(plugin.id = %id, %error, "files of an uninstalled plugin cannot be removed"),
@@ -345,6 +370,13 @@ fn key_source(config: &Config) -> KeySource {
         Some((keys, variable)) => KeySource::Given { variable, keys: keys.clone() },
         None => KeySource::File(config.home.join(vault::FILE_NAME)),
     }
+}
+
+/// What plugins wrote under an earlier host, so that it can still be asked for.
+async fn earlier_lines(found: &[PluginRecord], log_files: &LogFiles, limit: usize) -> BTreeMap<PluginId, Vec<LogLine>> {
+    let (ids, log_files) = (found.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), log_files.clone());
+    let read = move || ids.into_iter().map(|id| (id.clone(), log_files.newest(&id, limit))).collect();
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
 fn load_records(records: &RecordStore) -> Result<Vec<PluginRecord>, AppError> {

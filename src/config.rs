@@ -52,6 +52,10 @@ pub struct Config {
     pub install: Install,
     /// What plugin processes get.
     pub plugins: Plugins,
+    /// Who may read the metrics.
+    pub metrics: Metrics,
+    /// Where traces go.
+    pub telemetry: Telemetry,
 }
 
 /// Every wait on another party. In `host.toml` a duration is text with a unit: `"250ms"`, `"30s"`, `"5m"`.
@@ -153,6 +157,18 @@ pub struct Timing {
     /// The whole stop of the host; later it ends with what is left, and says so. Default 20 s.
     #[serde(with = "duration::one")]
     pub shutdown_timeout: Duration,
+    /// Between two comments on a stream of log lines that has nothing to say. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub log_keep_alive: Duration,
+    /// How old the memory and CPU figures of processes may be before they are read again. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub usage_age: Duration,
+    /// Sending one batch of spans to the collector; later it is lost. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub telemetry_timeout: Duration,
+    /// Between two batches of spans. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub telemetry_interval: Duration,
 }
 
 impl Default for Timing {
@@ -190,6 +206,10 @@ impl Default for Timing {
             keep_alive: secs(75),
             linger: secs(5),
             shutdown_timeout: secs(20),
+            log_keep_alive: secs(15),
+            usage_age: secs(1),
+            telemetry_timeout: secs(5),
+            telemetry_interval: secs(5),
         }
     }
 }
@@ -271,8 +291,22 @@ pub struct Limits {
     pub database_connections: u32,
     /// Host calls of one plugin worked on at once; more wait in its connection. Default 64.
     pub host_calls: usize,
-    /// Log lines kept in memory for each plugin. Default 200.
+    /// Log lines of a plugin that are answered unless the request says how many. Default 200.
     pub log_lines: usize,
+    /// Log lines kept in memory for each plugin, never fewer than `log_lines`; the oldest goes first. Default 1000.
+    pub log_buffer_lines: usize,
+    /// Their texts together; the oldest goes first. Default 4 MiB.
+    pub log_buffer_bytes: u64,
+    /// One log file on disk; then the next one is begun. Default 1 MiB.
+    pub log_file_bytes: u64,
+    /// Log files of each plugin; the oldest is deleted. Default 4.
+    pub log_files: usize,
+    /// Log lines of all plugins that wait to be written to disk; the oldest goes first. Default 2000.
+    pub log_queue: usize,
+    /// Clients that follow log lines at once; one more is answered 429. Default 64.
+    pub log_followers: usize,
+    /// Spans that wait to be sent to the collector; a new one is dropped. Default 2048.
+    pub telemetry_spans: usize,
     /// Plugins started side by side when the host starts. Default 4.
     pub boot_parallelism: usize,
     /// Saves of one plugin's settings that are under way or wait; one more: 429. Default 100.
@@ -317,6 +351,13 @@ impl Default for Limits {
             database_connections: 8,
             host_calls: 64,
             log_lines: 200,
+            log_buffer_lines: 1000,
+            log_buffer_bytes: 4 * MIB,
+            log_file_bytes: MIB,
+            log_files: 4,
+            log_queue: 2000,
+            log_followers: 64,
+            telemetry_spans: 2048,
             boot_parallelism: 4,
             config_saves: 100,
             request_bytes: 64 * KIB,
@@ -414,7 +455,46 @@ impl Default for Plugins {
     }
 }
 
+/// Who may read `GET /metrics`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// Whether no token is needed. The figures name the installed plugins. Default false.
+    pub public: bool,
+}
+
+/// Where traces go.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// Base address of an OpenTelemetry collector that takes OTLP over HTTP; `/v1/traces` is appended. Default empty:
+    /// nothing is collected or sent.
+    pub otlp_endpoint: String,
+    /// Part of the traces that is sent, 0 to 1; of a webhook that brings a trace along, its caller decides. Default 1.
+    pub sample_ratio: f64,
+    /// The host's name among other services. Default `kandev-host`.
+    pub service_name: String,
+}
+
+impl Default for Telemetry {
+    fn default() -> Self {
+        Self { otlp_endpoint: String::new(), sample_ratio: 1.0, service_name: "kandev-host".to_owned() }
+    }
+}
+
+impl Telemetry {
+    /// Whether spans are collected and sent.
+    pub fn is_on(&self) -> bool {
+        !self.otlp_endpoint.is_empty()
+    }
+}
+
 impl Config {
+    /// Folder of the plugins' log files.
+    pub fn logs_dir(&self) -> PathBuf {
+        self.home.join("logs")
+    }
+
     /// Folder of records and packages.
     pub fn plugins_dir(&self) -> PathBuf {
         self.home.join("plugins")

@@ -11,6 +11,9 @@ mod health;
 mod inbox;
 mod install;
 mod linger;
+mod logs;
+mod measure;
+mod metrics;
 mod plugins;
 mod routes;
 mod secrets;
@@ -19,6 +22,7 @@ mod settings;
 mod tasks;
 mod token;
 mod trace;
+mod trace_context;
 mod trust;
 mod upgrade;
 mod vault;
@@ -28,8 +32,10 @@ use std::sync::Arc;
 
 pub use body::Room;
 pub use error::ApiError;
+pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
 pub use tasks::Tasks;
+use time::OffsetDateTime;
 pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
@@ -39,6 +45,7 @@ use crate::{
     domain::package,
     fetch::Downloader,
     platform::inbox::Inbox,
+    process::usage::UsageSampler,
     store::{packages::PackageStore, trust::TrustStore},
     vault::Vault,
 };
@@ -73,4 +80,16 @@ pub struct Services {
     pub webhook_room: Room,
     /// Packages being taken in or installed; its permits are `limits.installs`.
     pub install_slots: Arc<Semaphore>,
+    /// Clients that follow a log; its permits are `limits.log_followers`.
+    pub follow_slots: Arc<Semaphore>,
+    /// What processes use.
+    pub usage: UsageSampler,
+    /// Requests answered so far.
+    pub requests: RequestFigures,
+    /// Whether `GET /metrics` needs no token.
+    pub public_metrics: bool,
+    /// Whether spans are exported.
+    pub traced: bool,
+    /// When the host started.
+    pub started_at: OffsetDateTime,
 }

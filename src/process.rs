@@ -1,5 +1,5 @@
 //! What the host adds around goplugin's spawn: a plugin's environment and folders, the launcher the actors use, the
-//! sweep of processes that outlived an earlier host.
+//! sweep of processes that outlived an earlier host, and what processes use.
 //!
 //! Talks to the operating system; decides nothing about restarts.
 
@@ -8,6 +8,7 @@ mod executable;
 mod launcher;
 mod socket_root;
 pub mod sweep;
+pub mod usage;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 

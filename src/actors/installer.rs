@@ -236,6 +236,8 @@ impl Installer {
             return Err(error);
         }
         failpoint::hit("uninstall.rows_removed");
+        // Before the record, which tells the next start that something is left.
+        self.shared.log_files.remove(id, self.shared.ask_timeout()).await;
         if let Err(error) = blocking(move || Ok(packages.finish_removal(&owner)?)).await {
             tracing::warn!(plugin.id = %id, %error, "files of an uninstalled plugin remain; the next start removes them");
         }

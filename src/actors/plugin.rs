@@ -6,13 +6,9 @@
 
 mod delivery;
 mod supervision;
+mod vitals;
 
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
@@ -20,24 +16,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
 use self::supervision::Running;
+pub use self::vitals::{Alive, Figures, Vitals, WebhookOutcome};
 use super::{
     AskError,
     events::Deliver,
+    log::PluginLog,
     spawn::{Tasks, ask, post_to},
 };
 use crate::{
     config::{Limits, Timing},
     domain::{
-        delivery::DeliveryQueue,
+        delivery::{Counters, DeliveryQueue},
         drop_report::{DropReport, Drops},
         id::PluginId,
         lifecycle::{Input, Lifecycle, Settlement},
-        log_line::{Level, LogBuffer, LogLine, Stream},
+        log_line::Level,
         manifest::Manifest,
         record::{PluginRecord, Status},
     },
     grpc::client::PluginClient,
     process::{HostServiceFactory, Launcher},
+    store::log_files::LogFiles,
 };
 
 /// What every plugin actor works with.
@@ -54,6 +53,8 @@ pub struct Surroundings {
     pub launcher: Arc<dyn Launcher>,
     /// Makes the Host service a process is offered.
     pub host_services: Arc<dyn HostServiceFactory>,
+    /// Keeps the plugins' log lines on disk.
+    pub log_files: LogFiles,
 }
 
 /// The part of a record that changes while a plugin lives.
@@ -182,6 +183,7 @@ pub struct PluginHandle {
     pub(super) addr: Addr<PluginActor>,
     pub(super) id: PluginId,
     pub(super) manifest: Arc<Manifest>,
+    pub(super) vitals: Arc<Vitals>,
     pub(super) ask_timeout: Duration,
 }
 
@@ -194,6 +196,11 @@ impl PluginHandle {
     /// The installed version's manifest.
     pub fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest
+    }
+
+    /// The plugin's figures.
+    pub fn vitals(&self) -> &Arc<Vitals> {
+        &self.vitals
     }
 
     /// Asks to make one webhook call.
@@ -240,7 +247,10 @@ pub struct PluginActor {
     counted_drops: Drops,
     slots: Arc<Semaphore>,
     waiters: Vec<Waiter>,
-    log: Arc<Mutex<LogBuffer>>,
+    log: Arc<PluginLog>,
+    vitals: Arc<Vitals>,
+    /// What became of events under earlier actors of this plugin.
+    counted_before: Counters,
     tasks: Tasks,
     _gone: GoneGuard,
 }
@@ -256,16 +266,18 @@ pub struct Birth {
     /// Learns of the actor's end.
     pub gone: Recipient<ActorGone>,
     /// Kept by the registry, so that it outlives the actor.
-    pub log: Arc<Mutex<LogBuffer>>,
+    pub log: Arc<PluginLog>,
+    /// The same.
+    pub vitals: Arc<Vitals>,
 }
 
 impl PluginActor {
     /// A plugin without a process.
     pub fn new(birth: Birth, surroundings: Arc<Surroundings>) -> Self {
-        let Birth { record, incarnation, registry, gone, log } = birth;
+        let Birth { record, incarnation, registry, gone, log, vitals } = birth;
         let id = record.id().clone();
         let (timing, limits) = (&surroundings.timing, &surroundings.limits);
-        Self {
+        let actor = Self {
             _gone: GoneGuard { recipient: gone, id: id.clone(), incarnation },
             incarnation,
             registry,
@@ -301,17 +313,21 @@ impl PluginActor {
             slots: Arc::new(Semaphore::new(limits.webhook_concurrency)),
             waiters: Vec::new(),
             log,
+            counted_before: vitals.figures().counters,
+            vitals,
             tasks: Tasks::default(),
             id,
             record,
             surroundings,
-        }
+        };
+        // An earlier actor may have left a process to be seen that is gone.
+        actor.show_vitals();
+        actor
     }
 
     /// Notes something about the plugin where its operator looks first: among its own lines.
     fn note(&self, level: Level, message: String) {
-        let line = LogLine { time: OffsetDateTime::now_utc(), level, stream: Stream::Host, message };
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.log.note(level, message);
     }
 
     /// Reports the live state upward when it changed.

@@ -9,10 +9,11 @@ mod actor;
 mod announce;
 mod claims;
 mod disk;
+mod logs;
 mod messages;
 mod version;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
@@ -25,7 +26,7 @@ pub(super) use self::{
     version::NoteUpgrade,
 };
 use super::{
-    AskError, EventBusHandle, PluginHandle, PluginView,
+    AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
     installer::{Installer, Preview},
     plugin::{Surroundings, Want},
     spawn::{ask, start},
@@ -43,8 +44,9 @@ use crate::{
         version::MinVersionError,
     },
     store::{
-        db::Db,
+        db::{Db, FaultCounts},
         fs::FileError,
+        log_files::{LogFiles, LostLines},
         packages::{PackageStore, PackageStoreError, Staged},
         plugin_state::{StateError, StateStore},
         records::RecordStore,
@@ -206,6 +208,8 @@ pub struct Parts {
     pub bus: EventBusHandle,
     /// The records found at start.
     pub found: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote, of the plugins found.
+    pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
 
 /// Typed access to the registry. Cheap to clone.
@@ -226,6 +230,7 @@ pub(super) struct Shared {
     /// Home folder of the user the host runs as; hidden in diagnostics.
     pub user_home: String,
     pub sync: SyncDesk,
+    pub log_files: LogFiles,
 }
 
 impl Shared {
@@ -244,11 +249,14 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found } = parts;
-        let user_home = surroundings.user_home.clone();
+        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found, earlier_lines } =
+            parts;
+        let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs);
-        let addr = start(Registry::new(Arc::clone(&config), surroundings, records, packages.clone(), bus, found));
-        Self { shared: Arc::new(Shared { addr, config, packages, trust, state, vault, db, user_home, sync }) }
+        let (settings, places) = (Arc::clone(&config), packages.clone());
+        let addr = start(Registry::new(settings, surroundings, records, places, bus, found, earlier_lines));
+        let shared = Shared { addr, config, packages, trust, state, vault, db, user_home, sync, log_files };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
@@ -288,14 +296,24 @@ impl RegistryHandle {
         ask(&self.shared.addr, Lookup(id.to_owned()), self.shared.ask_timeout()).await?
     }
 
-    /// The newest log lines, oldest first.
-    pub async fn logs(&self, id: &str) -> Result<Vec<LogLine>, RegistryError> {
+    /// A plugin's log, to be read and followed.
+    pub async fn log(&self, id: &str) -> Result<Arc<PluginLog>, RegistryError> {
         ask(&self.shared.addr, Logs(id.to_owned()), self.shared.ask_timeout()).await?
     }
 
     /// Whether the registry and the database answer.
     pub async fn ready(&self) -> bool {
         self.list().await.is_ok() && self.shared.db.ready().await
+    }
+
+    /// Database work that failed since the start.
+    pub fn database_faults(&self) -> FaultCounts {
+        self.shared.db.fault_counts()
+    }
+
+    /// Log lines that are not on disk, since the start.
+    pub fn lost_lines(&self) -> LostLines {
+        self.shared.log_files.lost()
     }
 
     /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it. An upgrade that does not come

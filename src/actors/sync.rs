@@ -126,7 +126,7 @@ impl Syncer {
         let plugins = RegistryHandle { shared: Arc::clone(&self.shared) }.list().await?;
         let registered = plugins
             .into_iter()
-            .map(|PluginView { record }| (record.id().clone(), PathBuf::from(&record.state.install_path)))
+            .map(|PluginView { record, .. }| (record.id().clone(), PathBuf::from(&record.state.install_path)))
             .collect();
         let limits = &self.shared.config.limits;
         let bounds = SurveyLimits { items: limits.sync_items, manifest: limits.manifest_bytes };

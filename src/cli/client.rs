@@ -232,6 +232,27 @@ impl Client {
         self.read(response).await
     }
 
+    /// Sends a request whose answer goes on for long; the caller reads it. The answer's head must be there within
+    /// [`ClientTiming::answer`].
+    pub async fn open(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = match timeout(self.timing.answer, request.send()).await {
+            Ok(sent) => sent.map_err(|error| self.not_reached(&error))?,
+            Err(_) => return Err(self.timed_out()),
+        };
+        let type_is = |wanted: &str| {
+            let found = response.headers().get(reqwest::header::CONTENT_TYPE);
+            found.and_then(|found| found.to_str().ok()).is_some_and(|found| found.starts_with(wanted))
+        };
+        match response.status().is_success() {
+            true if type_is("text/event-stream") => Ok(response),
+            true => Err(ClientError::NotAHost { url: self.url.clone(), status: response.status().as_u16() }),
+            false => match self.read(response).await {
+                Ok(_) => Err(self.timed_out()),
+                Err(refused) => Err(refused),
+            },
+        }
+    }
+
     /// The error of a deadline that passed.
     pub fn timed_out(&self) -> ClientError {
         ClientError::TimedOut { url: self.url.clone(), after: self.timing.answer }

@@ -4,7 +4,7 @@ use std::io;
 
 use super::{
     client::ClientError, plugin::SettingError, plugin::keys::KeyFileFault, plugin::new::NewError,
-    plugin::pack::PackError,
+    plugin::pack::PackError, serve::TelemetryError,
 };
 use crate::{
     app::AppError,
@@ -49,6 +49,9 @@ pub enum CliError {
     /// `serve`.
     #[error(transparent)]
     App(#[from] AppError),
+    /// Sending traces.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// No asynchronous runtime.
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),

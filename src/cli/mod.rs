@@ -13,6 +13,7 @@ mod output;
 mod plugin;
 mod secret;
 mod serve;
+mod sse;
 mod trust;
 mod vault;
 

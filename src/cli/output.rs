@@ -48,6 +48,17 @@ impl Output {
         }
     }
 
+    /// Prints one of many results as soon as it is there: the value as JSON on a line, or the text. False when nobody
+    /// reads any more.
+    pub fn line(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<bool, CliError> {
+        let line = if self.json { serde_json::to_string(value).map_err(io::Error::from)? } else { text() };
+        let mut out = io::stdout().lock();
+        match writeln!(out, "{line}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            written => Ok(written.map(|()| true)?),
+        }
+    }
+
     /// Prints text as it is.
     pub fn raw(&self, text: &str) -> Result<(), CliError> {
         self.clear();

@@ -1,9 +1,13 @@
 //! `serve`: sets up what is global to the process (log, TLS provider, panic log) and leaves the rest to `app`.
 
+mod telemetry;
+
 use std::io::{self, IsTerminal};
 
+pub use telemetry::TelemetryError;
+use telemetry::Traces;
 use tracing_appender::non_blocking::WorkerGuard;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::error::CliError;
 use crate::{
@@ -27,9 +31,13 @@ const QUIET: &str = "actix_http::h1::dispatcher=off";
 /// Runs the host until it is told to stop.
 pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
     let config = config::load(overrides, env)?;
-    let _written_at_the_end = start_log(&config.log)?;
-    log_panics();
     install_tls();
+    let traces = match config.telemetry.is_on() {
+        true => Some(Traces::start(&config.telemetry, &config.timing, &config.limits)?),
+        false => None,
+    };
+    let _written_at_the_end = start_log(&config.log, traces.as_ref())?;
+    log_panics();
     goplugin::warm_up_crypto();
     Ok(app::run(config)?)
 }
@@ -41,7 +49,9 @@ pub fn install_tls() {
 }
 
 /// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
-fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
+///
+/// The filter is for the log alone: which spans are exported does not depend on it.
+fn start_log(filter: &str, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
     let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
         key: key.to_owned(),
         origin: config::Source::Environment(variable),
@@ -52,13 +62,17 @@ fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
     // A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. The guard writes
     // what is left when it is dropped.
     let (writer, guard) = tracing_appender::non_blocking(io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
-        Ok("json") => log.json().flatten_event(true).init(),
-        Ok("" | "text") | Err(std::env::VarError::NotPresent) => log.with_ansi(io::stderr().is_terminal()).init(),
+    let log = tracing_subscriber::fmt::layer().with_writer(writer);
+    let log = match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
+        Ok("json") => log.json().flatten_event(true).boxed(),
+        Ok("" | "text") | Err(std::env::VarError::NotPresent) => log.with_ansi(io::stderr().is_terminal()).boxed(),
         Ok(_) | Err(std::env::VarError::NotUnicode(_)) => {
             return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
         }
+    };
+    match traces {
+        None => tracing_subscriber::registry().with(log).with(filter).init(),
+        Some(traces) => tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.layer()).init(),
     }
     Ok(guard)
 }

@@ -168,6 +168,8 @@ pub fn load_explained(overrides: Overrides, env: Lookup<'_>) -> Result<Loaded, C
         limits: file.limits,
         install: file.install,
         plugins: file.plugins,
+        metrics: file.metrics,
+        telemetry: file.telemetry,
         home,
     };
     Ok(Loaded { config, sources: layers.sources })
@@ -272,7 +274,8 @@ impl Layers<'_> {
 }
 
 fn check_sections(file: &FileSettings, sources: &BTreeMap<String, Source>) -> Result<(), ConfigError> {
-    rules::check_timing(&file.timing).and_then(|()| rules::check_limits(&file.limits)).map_err(|(key, reason)| {
+    let timing_and_limits = rules::check_timing(&file.timing).and_then(|()| rules::check_limits(&file.limits));
+    timing_and_limits.and_then(|()| rules::check_telemetry(&file.telemetry)).map_err(|(key, reason)| {
         let origin = sources.get(&key).copied().unwrap_or(Source::Default);
         ConfigError::BadValue { key, origin, reason }
     })

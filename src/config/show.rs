@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Config, Install, Limits, Loaded, Plugins, Source, Timing,
+    Config, Install, Limits, Loaded, Metrics, Plugins, Source, Telemetry, Timing,
     load::{DEFAULT_COMPAT_VERSION, DEFAULT_HOME, DEFAULT_LISTEN, DEFAULT_LOG},
 };
 
@@ -40,6 +40,8 @@ pub fn rows(loaded: &Loaded) -> Vec<Row> {
         limits,
         install,
         plugins,
+        metrics,
+        telemetry,
     } = &loaded.config;
     let source = |key: &str| loaded.sources.get(key).copied().unwrap_or(Source::Default).to_string();
     let row = |key: &str, value: Value, default: Value, unit: &'static str| Row {
@@ -66,6 +68,8 @@ pub fn rows(loaded: &Loaded) -> Vec<Row> {
         ("limits", section(limits), section(&Limits::default())),
         ("install", section(install), section(&Install::default())),
         ("plugins", section(plugins), section(&Plugins::default())),
+        ("metrics", section(metrics), section(&Metrics::default())),
+        ("telemetry", section(telemetry), section(&Telemetry::default())),
     ];
     for (name, values, defaults) in sections {
         for (key, value) in values {
@@ -88,6 +92,8 @@ fn section(value: &impl Serialize) -> Map<String, Value> {
 fn unit(section: &str, key: &str, value: &Value) -> &'static str {
     match (section, value) {
         ("timing", Value::String(_) | Value::Array(_)) => "duration",
+        ("telemetry", Value::Number(_)) => "part of 1",
+        ("telemetry", Value::String(_)) if key == "otlp_endpoint" => "address",
         (_, Value::Number(_))
             if key.ends_with("_bytes") || matches!(key, "package_compressed" | "package_expanded") =>
         {

@@ -59,6 +59,7 @@ fn an_empty_home_gives_the_documented_defaults() {
         (config.timing, config.limits, config.install, config.plugins),
         (Timing::default(), Limits::default(), Install::default(), Plugins::default())
     );
+    assert_eq!((config.metrics, config.telemetry), (Metrics::default(), Telemetry::default()));
 }
 
 #[test]
@@ -95,7 +96,7 @@ fn an_unknown_key_is_named_with_the_accepted_ones() {
     assert_eq!(
         World::new().file("colour = 1").error(),
         "HOME/host.toml: unknown key \"colour\"; accepted are listen, database_url, log, compat_version, timing, \
-         limits, install, plugins"
+         limits, install, plugins, metrics, telemetry"
     );
     assert_eq!(
         World::new().file("[install]\nsignature = \"warn\"").error(),

@@ -9,6 +9,8 @@ use std::fmt;
 pub enum Action {
     /// See whether the host is alive or ready.
     HealthRead,
+    /// Read the host's figures.
+    MetricsRead,
     /// List plugins and read their records.
     PluginRead,
     /// Install a package, or a newer version over an older one.
@@ -76,8 +78,9 @@ pub enum Group {
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::HealthRead,
+        Self::MetricsRead,
         Self::PluginRead,
         Self::PluginInstall,
         Self::PluginSync,
@@ -107,6 +110,7 @@ impl Action {
     pub const fn name(self) -> &'static str {
         match self {
             Self::HealthRead => "health:read",
+            Self::MetricsRead => "metrics:read",
             Self::PluginRead => "plugin:read",
             Self::PluginInstall => "plugin:install",
             Self::PluginSync => "plugin:sync",
@@ -136,7 +140,7 @@ impl Action {
     /// What the action is about.
     pub const fn group(self) -> Group {
         match self {
-            Self::HealthRead => Group::Host,
+            Self::HealthRead | Self::MetricsRead => Group::Host,
             Self::PluginRead
             | Self::PluginInstall
             | Self::PluginSync
@@ -162,6 +166,7 @@ impl Action {
     pub const fn description(self) -> &'static str {
         match self {
             Self::HealthRead => "see whether the host is alive and ready",
+            Self::MetricsRead => "read the host's figures",
             Self::PluginRead => "list plugins and read their records",
             Self::PluginInstall => "install a package or a newer version of it",
             Self::PluginSync => "take over what was put into the plugins folder",

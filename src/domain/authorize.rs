@@ -26,7 +26,8 @@ pub fn authorize(principal: Principal, action: Action) -> Decision {
 const fn is_public(action: Action) -> bool {
     match action {
         Action::HealthRead | Action::PluginWebhook => true,
-        Action::PluginRead
+        Action::MetricsRead
+        | Action::PluginRead
         | Action::PluginInstall
         | Action::PluginSync
         | Action::PluginEnable

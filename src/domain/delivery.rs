@@ -201,6 +201,11 @@ impl<E: Clone> DeliveryQueue<E> {
         matches!(self.head, Head::InFlight(_))
     }
 
+    /// Whether the plugin is healthy; otherwise what waits is buffered.
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// What became of events so far.
     pub fn counters(&self) -> Counters {
         self.counters

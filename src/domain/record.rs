@@ -31,6 +31,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Registered, Self::Active, Self::Error, Self::Disabled];
+
     /// The word of the status.
     pub fn as_str(self) -> &'static str {
         match self {

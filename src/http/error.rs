@@ -96,6 +96,10 @@ pub enum ApiError {
     TooManyInstalls,
     /// The inbox does not know the item, or its database fails.
     Inbox(InboxError),
+    /// A query that cannot be taken. The text is for the caller.
+    Query(String),
+    /// Too many clients follow logs.
+    TooManyFollowers,
     /// Not everything the host needs is up.
     NotReady,
     /// The host ends.
@@ -197,6 +201,12 @@ impl ApiError {
             ),
             Self::TooManyInstalls => too_many_installs(),
             Self::Inbox(error) => describe_inbox(error),
+            Self::Query(text) => plain(StatusCode::BAD_REQUEST, "invalid_query", text),
+            Self::TooManyFollowers => plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_followers",
+                "too many clients follow logs, try again later (limits.log_followers)",
+            ),
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),

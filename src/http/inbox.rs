@@ -68,21 +68,21 @@ fn item_id(text: &str) -> Result<Uuid, InboxError> {
 
 fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
     let query = web::Query::<ListQuery>::from_query(query).map_err(|error| {
-        ApiError::Invalid(format!("invalid query: {}", clean::single_line(&error.to_string(), 200)))
+        ApiError::Query(format!("invalid query: {}", clean::single_line(&error.to_string(), 200)))
     })?;
     let ListQuery { status, cursor, limit } = query.into_inner();
     let filter = match status.as_deref() {
         None | Some("") => Filter::Shown,
         Some("all") => Filter::All,
         Some(word) => Filter::Of(ItemStatus::of(word).ok_or_else(|| {
-            ApiError::Invalid("status must be \"open\", \"resolved\", \"dismissed\" or \"all\"".to_owned())
+            ApiError::Query("status must be \"open\", \"resolved\", \"dismissed\" or \"all\"".to_owned())
         })?),
     };
     let after = match cursor.as_deref() {
         None | Some("") => None,
         Some(cursor) => Some(
             Uuid::parse_str(cursor)
-                .map_err(|_| ApiError::Invalid("cursor must be the next_cursor of an earlier answer".to_owned()))?,
+                .map_err(|_| ApiError::Query("cursor must be the next_cursor of an earlier answer".to_owned()))?,
         ),
     };
     let limit = match limit.as_deref() {
@@ -91,7 +91,7 @@ fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
             .parse()
             .ok()
             .filter(|limit| (1..=MAX_LIMIT).contains(limit))
-            .ok_or_else(|| ApiError::Invalid(format!("limit must be a number from 1 to {MAX_LIMIT}")))?,
+            .ok_or_else(|| ApiError::Query(format!("limit must be a number from 1 to {MAX_LIMIT}")))?,
     };
     Ok((filter, after, limit))
 }

@@ -11,7 +11,8 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, events, gate, health, inbox, install, plugins, secrets, settings, trust, upgrade, vault, webhooks,
+    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, secrets, settings, trust, upgrade, vault,
+    webhooks,
 };
 use crate::domain::{action::Action, clean};
 
@@ -50,9 +51,11 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 32] = [
+static TABLE: [Endpoint; 33] = [
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
+    // The handler asks for `MetricsRead`, unless `metrics.public` is set.
+    get("/metrics", Action::HealthRead, || web::to(metrics::read)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
     post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
@@ -63,7 +66,7 @@ static TABLE: [Endpoint; 32] = [
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
     get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
     post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
-    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
+    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)),
     // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
@@ -106,7 +109,7 @@ pub fn configure(config: &mut ServiceConfig) {
     config.app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NoRoute.into()));
     config.app_data(web::QueryConfig::default().error_handler(|error, _| {
         let reason = clean::single_line(&error.to_string(), SHOWN_BYTES);
-        ApiError::Invalid(format!("invalid query: {reason}")).into()
+        ApiError::Query(format!("invalid query: {reason}")).into()
     }));
     config.default_service(web::to(|| async { Err::<&str, _>(ApiError::NoRoute) }));
 }

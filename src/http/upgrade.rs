@@ -34,7 +34,7 @@ pub struct Asked {
 
 /// Reads the query. A misspelt value is refused: it would silently install what was only to be looked at.
 pub fn asked(request: &HttpRequest) -> Result<Asked, ApiError> {
-    let invalid = |text: &str| ApiError::Invalid(format!("invalid query: {text}"));
+    let invalid = |text: &str| ApiError::Query(format!("invalid query: {text}"));
     let query = web::Query::<Parameters>::from_query(request.query_string())
         .map_err(|_| invalid("dry_run is true or false; accept and sha256 are text; each is given once at most"))?;
     let Parameters { dry_run, accept, sha256 } = query.into_inner();

@@ -9,6 +9,7 @@ pub mod admin_token;
 pub mod db;
 pub mod fs;
 pub mod inbox;
+pub mod log_files;
 pub mod packages;
 pub mod plugin_config;
 pub mod plugin_state;

@@ -258,3 +258,101 @@ async fn an_upgrade_that_is_undone_is_exit_code_7_and_nothing_to_go_back_to_is_4
     let error = desk.run(&["--json", "plugin", "install", lame.to_str().unwrap()]).expect(7).error();
     assert_eq!((&error["code"], &error["exit"]), (&json!("upgrade_failed"), &json!(7)));
 }
+
+/// A command that goes on, and what it printed so far.
+struct Following {
+    child: std::process::Child,
+    out: PathBuf,
+}
+
+impl Following {
+    fn start(desk: &Desk, arguments: &[&str]) -> Self {
+        let out = desk.path().join("followed.txt");
+        let file = std::fs::File::create(&out).expect("a file");
+        Self {
+            child: desk
+                .command(env!("CARGO_BIN_EXE_kandev-host"))
+                .args(arguments)
+                .stdout(file)
+                .spawn()
+                .expect("the binary starts"),
+            out,
+        }
+    }
+
+    async fn until(&self, part: &str) -> String {
+        let read = || std::fs::read_to_string(&self.out).unwrap_or_default();
+        eventually(part, || async { read().contains(part) }).await;
+        read()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_is_followed_over_a_restart_of_the_host_until_the_plugin_is_removed() {
+    let mut host = Host::start_with(Settings::default().env("KANDEV_ADMIN_TOKEN", "")).await;
+    // The token is the home's, and so is the address: it changes with the restart.
+    let desk = Desk::new().env("KANDEV_HOME", host.home().to_str().unwrap());
+    let path = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    desk.run(&["plugin", "install", path.to_str().unwrap()]).expect(0);
+    let print = async |host: &Host, text: &str| {
+        let address = format!("{}/api/plugins/demo/webhooks/print?stream=stderr&text={text}", host.url());
+        assert_eq!(host.client().post(address).send().await.expect("the webhook answers").status(), 200);
+    };
+    print(&host, "[WARN]%20before").await;
+    let mut following = Following::start(&desk, &["plugin", "logs", "demo", "-f", "--level", "warn"]);
+    following.until(" warn stderr before\n").await;
+    print(&host, "finer").await;
+    print(&host, "[ERROR]%20during").await;
+    following.until(" error stderr during\n").await;
+    assert_eq!(host.stop().await, Some(0));
+    host.spawn().await;
+    eventually("the plugin runs again", || async {
+        desk.run(&["plugin", "show", "demo"]).expect(0).out.contains("status:        active")
+    })
+    .await;
+    print(&host, "[WARN]%20after").await;
+    let shown = following.until(" warn stderr after\n").await;
+    assert!(!shown.contains("finer"), "{shown}");
+    assert_eq!(shown.matches(" during\n").count(), 1, "no line is shown twice: {shown}");
+    desk.run(&["plugin", "remove", "demo"]).expect(0);
+    eventually("the command ends", || {
+        let ended = following.child.try_wait().expect("the command can be waited for");
+        async move { ended.is_some_and(|status| status.success()) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn following_what_is_not_there_fails_at_once() {
+    let host = Host::start().await;
+    let done = Desk::at(&host).run(&["plugin", "logs", "absent", "-f"]).expect(4);
+    assert!(done.err.contains("plugin not found"), "{done:?}");
+    assert_eq!(Desk::new().run(&["plugin", "logs", "absent", "-f"]).expect(3).out, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_tells_of_the_process_and_the_events() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let path = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    desk.run(&["plugin", "install", path.to_str().unwrap()]).expect(0);
+    host.publish("test.one", json!({})).await;
+    let expected = "\nevents:        1 delivered, 0 failed, 0 dropped, 0 expired, 0 waiting\nlast event:    ";
+    eventually("the event is shown", || async {
+        desk.run(&["plugin", "show", "demo"]).expect(0).out.contains(expected)
+    })
+    .await;
+    let text = desk.run(&["plugin", "show", "demo"]).expect(0).out;
+    let pid = host.plugin_pid("demo").unwrap();
+    let process = text.lines().find(|line| line.starts_with("process:")).unwrap_or_else(|| panic!("{text}"));
+    assert!(process.starts_with(&format!("process:       pid {pid}, up ")), "{process}");
+    assert!(process.contains(" MB, ") || process.contains(" kB, "), "{process}");
+    assert!(process.ends_with(" s of processor time, 0 calls in flight"), "{process}");
+}

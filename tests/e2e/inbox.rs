@@ -94,7 +94,7 @@ async fn a_row_of_restarts_is_one_item_that_ends_when_the_plugin_is_disabled_or_
     assert_eq!((&next["items"][0]["id"], &next["total_count"]), (&removed[1]["id"], &page["total_count"]));
     let unknown = host.post("/api/v1/inbox/nonsense/read", json!(null)).await;
     assert_eq!((unknown.status, &unknown.body["code"]), (404, &json!("inbox_item_not_found")));
-    assert_eq!(host.get("/api/v1/inbox?limit=0").await.expect(400)["code"], "invalid_payload");
+    assert_eq!(host.get("/api/v1/inbox?limit=0").await.expect(400)["code"], "invalid_query");
 }
 
 on_databases!(incidents_that_begin_and_end_while_the_host_is_down_are_found, FAST, |settings| {

@@ -29,7 +29,7 @@ impl Installer {
     /// Claims every plugin with an unfinished change. Before any plugin is started.
     pub async fn claim_unfinished(&self, plugins: Vec<PluginView>) -> Vec<Pending> {
         let mut pending = Vec::new();
-        for PluginView { record } in plugins {
+        for PluginView { record, .. } in plugins {
             let (Some(verdict), Some(note)) = (unfinished(&record), record.state.last_upgrade.clone()) else {
                 continue;
             };

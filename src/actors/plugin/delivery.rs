@@ -1,11 +1,12 @@
 //! Sends the queue's events to the process, one at a time, and reports drops without flooding the log.
 
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
 use actix::WeakAddr;
 use kandev_proto::v1;
+use tracing::Instrument as _;
 
-use super::{Delivered, PluginActor, supervision::now};
+use super::{Delivered, PluginActor, supervision::now, vitals::Vitals};
 use crate::{
     actors::{events::Event, spawn::post_back},
     domain::{
@@ -38,6 +39,7 @@ impl PluginActor {
         self.queue.push(event, published);
         self.report_drops(addr);
         self.pump(addr);
+        self.show_vitals();
     }
 
     /// Sends the next event if the plugin accepts calls and nothing is in flight.
@@ -49,8 +51,14 @@ impl PluginActor {
         let (deadline, exit_grace) = (timing.delivery_timeout, timing.pipe_grace);
         let in_flight = calls.token();
         let addr = addr.clone();
+        let span = tracing::info_span!(
+            "deliver_event", plugin.id = %self.id, event.id = %attempt.event.id, event.subject = %attempt.event.subject,
+            attempt = attempt.number, generation = self.lifecycle.generation(), outcome = tracing::field::Empty,
+        );
+        let vitals = Arc::clone(&self.vitals);
         self.tasks.spawn(async move {
-            let result = client.deliver_event(wire_event(&attempt.event), deadline).await;
+            let result =
+                measured(&vitals, client.deliver_event(wire_event(&attempt.event), deadline)).instrument(span).await;
             drop(in_flight);
             if result == Err(CallError::Disconnected) {
                 // Most often the process has just ended. Its exit, which is reported as soon as its pipes are read,
@@ -64,13 +72,16 @@ impl PluginActor {
     pub(super) fn outcome(&mut self, outcome: Outcome, addr: &WeakAddr<Self>) {
         match outcome {
             Outcome::Attempt(ticket, Ok(())) => {
-                self.queue.acknowledged(ticket);
+                if self.queue.acknowledged(ticket) {
+                    self.show_delivered();
+                }
             }
             Outcome::Attempt(ticket, Err(error)) => self.attempt_failed(ticket, &error, addr),
             Outcome::RetryDue(ticket) => self.queue.retry_due(ticket),
             Outcome::ReportDue => self.report_drops_due(addr),
         }
         self.pump(addr);
+        self.show_vitals();
     }
 
     /// The plugin is not healthy: its events are kept, as many and as long as the ring buffer allows.
@@ -146,6 +157,21 @@ impl PluginActor {
             }
         }
     }
+}
+
+/// Notes how long an attempt took and how it ended.
+async fn measured(vitals: &Vitals, attempt: impl Future<Output = Result<(), CallError>>) -> Result<(), CallError> {
+    let begin = tokio::time::Instant::now();
+    let result = attempt.await;
+    let (histogram, outcome) = match &result {
+        Ok(()) => (&vitals.acknowledged, "acknowledged"),
+        Err(_) => (&vitals.unacknowledged, "failed"),
+    };
+    let took = begin.elapsed();
+    histogram.observe(took.as_secs_f64());
+    tracing::Span::current().record("outcome", outcome);
+    tracing::debug!(outcome, duration_ms = took.as_millis() as u64, "delivery attempt ended");
+    result
 }
 
 fn wire_event(event: &Event) -> v1::Event {

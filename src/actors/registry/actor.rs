@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -19,12 +19,12 @@ use super::{
     announce::Told,
     claims::Claims,
     disk::Disk,
-    messages::{Adopt, BootAll, Forget, Get, List, Logs, Lookup, Operate, Restore, StopAll},
+    messages::{Adopt, BootAll, Forget, Get, List, Lookup, Operate, Restore, StopAll},
     should_run,
 };
 use crate::{
     actors::{
-        EventBusHandle, PluginHandle, PluginView,
+        EventBusHandle, LogEnd, PluginHandle, PluginLog, PluginView, Vitals,
         plugin::{
             ActorGone, Birth, Changed, Command, Condemn, LiveState, NotDone, PluginActor, Replace, Surroundings, Want,
         },
@@ -33,7 +33,7 @@ use crate::{
     config::Config,
     domain::{
         id::PluginId,
-        log_line::LogBuffer,
+        log_line::LogLine,
         manifest::Manifest,
         platform::host_platform,
         record::{PluginRecord, Status},
@@ -51,19 +51,22 @@ pub(super) struct Entry {
     revision: u64,
     /// Panics of this plugin's actor in a row, for the backoff.
     losses: usize,
-    log: Arc<Mutex<LogBuffer>>,
+    pub(super) log: Arc<PluginLog>,
+    vitals: Arc<Vitals>,
     pub(super) disk: Disk,
 }
 
 /// The actor.
 pub struct Registry {
     pub(super) config: Arc<Config>,
-    surroundings: Arc<Surroundings>,
+    pub(super) surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
     packages: PackageStore,
     pub(super) bus: EventBusHandle,
     pub(super) told: Told,
     found: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote.
+    pub(super) earlier: BTreeMap<PluginId, Vec<LogLine>>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
     pub(super) claims: Claims,
     /// Installed before this host started and never seen to run: verified before they do.
@@ -80,6 +83,7 @@ impl Registry {
         packages: PackageStore,
         bus: EventBusHandle,
         found: Vec<PluginRecord>,
+        earlier: BTreeMap<PluginId, Vec<LogLine>>,
     ) -> Self {
         Self {
             config,
@@ -89,6 +93,7 @@ impl Registry {
             bus,
             told: Told::default(),
             found,
+            earlier,
             entries: BTreeMap::new(),
             claims: Claims::default(),
             unverified: BTreeSet::new(),
@@ -102,15 +107,15 @@ impl Registry {
     }
 
     pub(super) fn view(entry: &Entry) -> PluginView {
-        PluginView { record: entry.record.clone() }
+        PluginView { record: entry.record.clone(), vitals: Arc::clone(&entry.vitals) }
     }
 
     /// Makes the plugin's actor and tells the bus. The record is not written.
     fn insert(&mut self, record: PluginRecord, ctx: &Context<Self>) {
         let id = record.id().clone();
-        let log = match self.entries.get(&id) {
-            Some(entry) => Arc::clone(&entry.log),
-            None => Arc::new(Mutex::new(LogBuffer::new(self.config.limits.log_lines))),
+        let (log, vitals) = match self.entries.get(&id) {
+            Some(entry) => (Arc::clone(&entry.log), Arc::clone(&entry.vitals)),
+            None => (self.new_log(&id), Arc::default()),
         };
         let losses = self.entries.get(&id).map_or(0, |entry| entry.losses);
         let disk = self.entries.remove(&id).map(|entry| entry.disk).unwrap_or_default();
@@ -121,11 +126,13 @@ impl Registry {
             registry: ctx.address().recipient(),
             gone: ctx.address().recipient(),
             log: Arc::clone(&log),
+            vitals: Arc::clone(&vitals),
         };
         let addr = start(PluginActor::new(birth, Arc::clone(&self.surroundings)));
         let manifest = Arc::new(record.manifest.clone());
         self.subscribe(&id, &manifest, &addr);
-        let entry = Entry { record, manifest, addr, incarnation: self.incarnations, revision: 0, losses, log, disk };
+        let incarnation = self.incarnations;
+        let entry = Entry { record, manifest, addr, incarnation, revision: 0, losses, log, vitals, disk };
         self.entries.insert(id, entry);
     }
 
@@ -280,17 +287,9 @@ impl Handler<Lookup> for Registry {
             addr: entry.addr.clone(),
             id: entry.record.id().clone(),
             manifest: Arc::clone(&entry.manifest),
+            vitals: Arc::clone(&entry.vitals),
             ask_timeout: self.config.timing.ask_timeout,
         })
-    }
-}
-
-impl Handler<Logs> for Registry {
-    type Result = Result<Vec<crate::domain::log_line::LogLine>, RegistryError>;
-
-    fn handle(&mut self, Logs(id): Logs, _: &mut Context<Self>) -> Self::Result {
-        let entry = self.entry(&id)?;
-        Ok(entry.log.lock().unwrap_or_else(PoisonError::into_inner).lines())
     }
 }
 
@@ -358,7 +357,9 @@ impl Handler<Forget> for Registry {
 
     fn handle(&mut self, Forget(id): Forget, _: &mut Context<Self>) {
         // The actor ends with its last address.
-        self.entries.remove(&id);
+        if let Some(entry) = self.entries.remove(&id) {
+            entry.log.end(LogEnd::Uninstalled);
+        }
         self.bus.unsubscribe(id);
     }
 }
@@ -466,6 +467,7 @@ impl Handler<StopAll> for Registry {
                     (left.into_iter().flatten().collect::<Vec<_>>(), writes)
                 })
                 .then(|(left, writes), actor, _| {
+                    actor.entries.values().for_each(|entry| entry.log.end(LogEnd::HostStopping));
                     async move {
                         join_all(writes).await;
                         left

@@ -1,11 +1,13 @@
 //! What the registry is told and asked.
 
+use std::sync::Arc;
+
 use actix::Message;
 
 use super::RegistryError;
 use crate::{
-    actors::{PluginHandle, PluginView, plugin::Want},
-    domain::{id::PluginId, log_line::LogLine, record::PluginRecord},
+    actors::{PluginHandle, PluginLog, PluginView, plugin::Want},
+    domain::{id::PluginId, record::PluginRecord},
 };
 
 /// All plugins, by id.
@@ -23,9 +25,9 @@ pub struct Get(pub String);
 #[rtype(result = "Result<PluginHandle, RegistryError>")]
 pub struct Lookup(pub String);
 
-/// Log lines of one plugin.
+/// The log of one plugin.
 #[derive(Message)]
-#[rtype(result = "Result<Vec<LogLine>, RegistryError>")]
+#[rtype(result = "Result<Arc<PluginLog>, RegistryError>")]
 pub struct Logs(pub String);
 
 /// An operator's command; answered when its result is on disk.

@@ -7,6 +7,7 @@ mod inspect;
 mod install;
 mod keygen;
 pub mod keys;
+mod logs;
 pub mod new;
 pub mod operate;
 pub mod pack;
@@ -68,9 +69,9 @@ pub enum PluginCommand {
     /// Shows one plugin
     #[command(after_help = operate::SHOW_EXAMPLES)]
     Show(OnePlugin),
-    /// Prints the last lines of a plugin's output
-    #[command(after_help = operate::LOGS_EXAMPLES)]
-    Logs(operate::Logs),
+    /// Prints the last lines of a plugin's output, and those that come
+    #[command(after_help = logs::EXAMPLES)]
+    Logs(logs::Logs),
     /// Shows and changes a plugin's settings
     #[command(subcommand, after_help = config::EXAMPLES)]
     Config(config::PluginConfigCommand),
@@ -89,7 +90,7 @@ pub enum PluginCommand {
 }
 
 /// Which host to ask.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Host {
     /// The host's address [env: KANDEV_URL] [default: what run/host.json below home says]
     #[arg(long, value_name = "URL")]
@@ -107,7 +108,7 @@ pub struct Host {
 }
 
 /// One plugin of one host.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct OnePlugin {
     /// The plugin's id
     id: String,
@@ -150,7 +151,7 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
             let client = host.client(env)?;
             runtime.block_on(sync::run(&client, output))
         }
-        PluginCommand::Logs(logs) => runtime.block_on(operate::logs(logs, output, env)),
+        PluginCommand::Logs(logs) => runtime.block_on(logs::run(logs, output, env)),
         PluginCommand::Show(plugin) => {
             let (id, client) = plugin.open(env)?;
             runtime.block_on(operate::show(&id, &client, output))

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Actions that a handler asks for on top of its route's.
-const ASKED_IN_HANDLERS: [Action; 1] = [Action::PluginWebhookAuthenticated];
+const ASKED_IN_HANDLERS: [Action; 2] = [Action::PluginWebhookAuthenticated, Action::MetricsRead];
 
 /// Sends a request to the routes, without the services behind them: what passes the gate ends in a 500.
 async fn send(request: TestRequest) -> ServiceResponse {
@@ -62,6 +62,7 @@ fn the_table_is_what_the_documents_say() {
         [
             "GET /health health:read",
             "GET /ready health:read",
+            "GET /metrics health:read",
             "GET /api/plugins plugin:read",
             "POST /api/plugins/install plugin:install",
             "POST /api/plugins/sync plugin:sync",

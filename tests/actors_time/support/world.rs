@@ -4,11 +4,11 @@
 //! moved: blocking tasks hold it. The database's own threads do not, so it is opened before the clock is paused, and a
 //! test in which an actor asks it holds the clock with [`World::hold_clock`].
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use kandev_host::{
     actors::{EventBusHandle, NewEvent, Parts, RegistryError, RegistryHandle, Surroundings},
-    config::{Config, Install, Limits, Plugins, Timing},
+    config::{Config, Install, Limits, Metrics, Plugins, Telemetry, Timing},
     domain::{
         id::PluginId,
         log_line::Stream,
@@ -17,7 +17,10 @@ use kandev_host::{
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },
-    store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore, trust::TrustStore},
+    store::{
+        db::Db, log_files::LogFiles, packages::PackageStore, plugin_state::StateStore, records::RecordStore,
+        trust::TrustStore,
+    },
     vault::{KeySource, Vault},
 };
 use secrecy::SecretString;
@@ -103,6 +106,7 @@ impl World {
             user_home: String::new(),
             launcher: Arc::new(fakes.clone()),
             host_services: Arc::new(fakes.clone()),
+            log_files: LogFiles::start(config.logs_dir(), &config.limits).expect("a thread"),
         };
         let registry = RegistryHandle::start(Parts {
             packages: PackageStore::new(config.plugins_dir()),
@@ -115,6 +119,7 @@ impl World {
             db,
             bus: bus.clone(),
             found,
+            earlier_lines: BTreeMap::new(),
         });
         Self { registry, bus, fakes, timing, records, began: Instant::now(), home }
     }
@@ -172,7 +177,7 @@ impl World {
 
     /// The host's own notes among the plugin's log lines.
     pub async fn notes(&self, id: &str) -> Vec<String> {
-        let lines = self.registry.logs(id).await.expect("an installed plugin");
+        let lines = self.registry.log(id).await.expect("an installed plugin").newest(usize::MAX, |_| true);
         lines.into_iter().filter(|line| line.stream == Stream::Host).map(|line| line.message).collect()
     }
 
@@ -217,5 +222,7 @@ fn config(home: PathBuf, database_url: SecretString) -> Config {
         limits: Limits::default(),
         install: Install::default(),
         plugins: Plugins::default(),
+        metrics: Metrics::default(),
+        telemetry: Telemetry::default(),
     }
 }
