@@ -177,7 +177,11 @@ impl SettingsHandle {
         let counts = self.vault_revision(id).await? == Some(revision);
         let _changing = self.configs.changing(id).await;
         let (configs, owner) = (self.configs.clone(), id.clone());
-        blocking(move || Ok(if counts { configs.promote(&owner)? } else { configs.discard(&owner)? })).await?;
+        let settled = move || match counts {
+            true => configs.promote(&owner),
+            false => configs.discard(&owner),
+        };
+        blocking(move || settled().map_err(SettingsError::from)).await?;
         Ok(counts)
     }
 

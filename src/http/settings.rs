@@ -7,7 +7,7 @@ use actix_web::{
     http::header::{self, HeaderName},
     web,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
@@ -15,13 +15,6 @@ use super::{
     body::{self, Bounds},
 };
 use crate::actors::{Expected, ShownConfig};
-
-/// The PATCH body: the whole new config. One that is left out, or null, is empty.
-#[derive(Deserialize)]
-struct Update {
-    #[serde(default)]
-    config: Option<Map<String, Value>>,
-}
 
 #[derive(Serialize)]
 struct Config {
@@ -59,15 +52,24 @@ pub async fn update(
 ) -> Result<HttpResponse, ApiError> {
     let expected = listed(&request, &header::IF_MATCH)?.unwrap_or(Expected::Anything);
     let bounds = Bounds::new(services.limits.request_bytes, &services.timing);
-    let update: Update = match body::json(&request, payload, bounds).await {
+    let config = match body::json(&request, payload, bounds).await.and_then(config_of) {
         // The contract's text, which a mistake's place is no part of; it might hold a secret's first characters too.
         Err(ApiError::Invalid(_)) => return Err(ApiError::Invalid("invalid payload".to_owned())),
         other => other?,
     };
     let (settings, id) = (services.settings.clone(), id.into_inner());
-    let save = async move { settings.save(&id, update.config.unwrap_or_default(), expected).await };
+    let save = async move { settings.save(&id, config, expected).await };
     let ShownConfig { tag, .. } = services.tasks.finish(save).await?;
     Ok(HttpResponse::Ok().insert_header((header::ETAG, format!("\"{tag}\""))).json(Updated { updated: true }))
+}
+
+/// The whole new config of a PATCH body. One that is left out, or null, is empty.
+fn config_of(mut body: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
+    match body.remove("config") {
+        None | Some(Value::Null) => Ok(Map::new()),
+        Some(Value::Object(config)) => Ok(config),
+        Some(_) => Err(ApiError::Invalid(String::new())),
+    }
 }
 
 /// The tags of `If-Match` or `If-None-Match`, unquoted; `None` without such a header. Weak ones count as strong for
