@@ -47,8 +47,7 @@ impl Handler<NoteUpgrade> for Registry {
         let Some(saved) = self.save(&id, ctx) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
-        let written = async move { saved.await };
-        Box::pin(written.into_actor(self).map(move |written, actor, _| match written {
+        Box::pin(saved.into_actor(self).map(move |written, actor, _| match written {
             Ok(Ok(())) => actor.entry(id.as_str()).map(Self::view),
             Ok(Err(error)) => Err(RegistryError::Storage(error)),
             Err(_) => Err(RegistryError::Stopping),
