@@ -282,7 +282,7 @@ mod tests {
         let folders = vec![
             Folder { is_link: true, ..folder("a-link", vec![]) },
             folder("empty", vec![]),
-            folder("install", vec![version("install", "1.0.0")]),
+            folder("install", versions()),
             Folder { has_record: true, ..folder("acme", versions()) },
         ];
         let plan = plan(found(folders), true);

@@ -356,3 +356,44 @@ async fn show_tells_of_the_process_and_the_events() {
     assert!(process.contains(" MB, ") || process.contains(" kB, "), "{process}");
     assert!(process.ends_with(" s of processor time, 0 calls in flight"), "{process}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_shows_what_became_of_each_item_and_fails_when_one_did() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    assert_eq!(desk.run(&["plugin", "sync"]).expect(0).out, "nothing to do\n");
+    let archive = Package::of(Guest::Rust, "demo", "1.0.0").archive().await;
+    std::fs::write(host.plugins().join("demo.tar.gz"), archive).unwrap();
+    assert_eq!(desk.run(&["plugin", "sync"]).expect(0).out, "WHAT       ITEM  NOTE\ninstalled  demo\n");
+    let bad = host.plugins().join("bad.tar.gz");
+    std::fs::write(&bad, "x").unwrap();
+    let done = desk.run(&["plugin", "sync"]).expect(1);
+    let line = format!("error  {}  pkgtar: ", bad.display());
+    assert!(done.out.lines().nth(1).is_some_and(|text| text.starts_with(&line)), "{done:?}");
+    assert_eq!(
+        done.err,
+        "kandev-host: 1 of the items in the plugins folder failed; the list says why, the others are done\n"
+    );
+    let done = desk.run(&["--json", "plugin", "sync"]).expect(1);
+    assert_eq!((&done.json()["added"], &done.error()["code"]), (&json!([]), &json!("sync_incomplete")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inbox_is_listed_read_and_dismissed() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
+    let package = Package::of(Guest::Rust, "demo", "1.0.0").switches(&json!({"crash_before_handshake": 3}));
+    host.upload(package.archive().await).await.expect(201);
+    eventually("the item is there", || async { desk.run(&["inbox", "list"]).expect(0).out.contains("open (new)") })
+        .await;
+    let listed = desk.run(&["--json", "inbox", "--status", "open", "--limit", "1"]).expect(0).json();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    assert_eq!(desk.run(&["inbox", "read", id]).expect(0).out, format!("{id} is read\n"));
+    let text = desk.run(&["inbox"]).expect(0).out;
+    assert!(text.starts_with("ID ") && text.contains("  open  ") && text.contains("Plugin demo is unreachable"), "{text}");
+    assert_eq!(desk.run(&["inbox", "dismiss", id]).expect(0).out, format!("{id} is dismissed\n"));
+    assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
+    let done = desk.run(&["inbox", "read", "nonsense"]).expect(4);
+    assert!(done.err.contains("no such inbox item"), "{done:?}");
+}
