@@ -67,9 +67,8 @@ fn item_id(text: &str) -> Result<Uuid, InboxError> {
 }
 
 fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
-    let query = web::Query::<ListQuery>::from_query(query).map_err(|error| {
-        ApiError::Query(format!("invalid query: {}", clean::single_line(&error.to_string(), 200)))
-    })?;
+    let query = web::Query::<ListQuery>::from_query(query)
+        .map_err(|error| ApiError::Query(format!("invalid query: {}", clean::single_line(&error.to_string(), 200))))?;
     let ListQuery { status, cursor, limit } = query.into_inner();
     let filter = match status.as_deref() {
         None | Some("") => Filter::Shown,
