@@ -18,6 +18,7 @@ use kandev_host::{
         subject::Subject,
     },
     store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore},
+    vault::{KeySource, Vault},
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -209,6 +210,7 @@ fn config(home: PathBuf, database_url: SecretString) -> Config {
         home,
         database_url,
         admin_token: None,
+        vault_key: None,
         log: String::new(),
         compat_version: "0.91.0".to_owned(),
         timing: Timing::default(),
