@@ -19,8 +19,10 @@ fn marker(field: &str) -> String {
     format!("vault:plugin:acme:config:{field}")
 }
 
+type Secrets = Vec<(String, Option<String>)>;
+
 /// A PATCH of `submitted` over `stored`: the new file and the vault's changes, or the refusal.
-fn patch(schema: Value, stored: Value, submitted: Value) -> Result<(Value, Vec<(String, Option<String>)>), Refusal> {
+fn patch(schema: Value, stored: Value, submitted: Value) -> Result<(Value, Secrets), Refusal> {
     let (schema, stored, id) = (map(schema), map(stored), id());
     let full = FullSchema::compile(&schema).ok();
     let draft = Draft::new(Fields::of(&schema), &id, &stored, map(submitted));
