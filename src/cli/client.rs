@@ -109,7 +109,7 @@ pub enum ClientError {
         /// For people.
         text: String,
         /// For programs; `null` when the host has none.
-        details: Value,
+        details: Box<Value>,
     },
     /// The HTTP library cannot be set up.
     #[error("cannot set up the client: {0}")]
@@ -291,7 +291,7 @@ impl Client {
                     "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",
                 };
-                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next, details })
+                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next, details: Box::new(details) })
             }
             Err(_) => Err(not_a_host()),
         }

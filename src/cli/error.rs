@@ -159,7 +159,7 @@ impl CliError {
     /// What the host tells programs about a refusal, for `--json`.
     pub fn details(&self) -> Option<&serde_json::Value> {
         match self {
-            Self::Client(ClientError::Refused { details, .. }) => Some(details).filter(|details| !details.is_null()),
+            Self::Client(ClientError::Refused { details, .. }) => Some(&**details).filter(|details| !details.is_null()),
             _ => None,
         }
     }
