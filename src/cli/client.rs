@@ -291,7 +291,12 @@ impl Client {
                     "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",
                 };
-                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next, details: Box::new(details) })
+                Err(ClientError::Refused {
+                    status: status.as_u16(),
+                    code,
+                    text: error + next,
+                    details: Box::new(details),
+                })
             }
             Err(_) => Err(not_a_host()),
         }

@@ -3,6 +3,8 @@
 //!
 //! What is the host's own trouble is answered with a fixed text; its own text is logged here, once.
 
+mod keys;
+
 use std::{fmt, time::Duration};
 
 use actix_web::{
@@ -170,7 +172,7 @@ impl ApiError {
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => describe_package(error),
-            Self::Trust(error) => describe_trust(error),
+            Self::Trust(error) => keys::trust(error),
             Self::Registry(error) => describe_registry(error),
             Self::Settings(error) => describe_settings(error),
             Self::Publish(error) => describe_publish(error),
@@ -192,8 +194,8 @@ impl ApiError {
             Self::Shared(SharedError::NotFound) => {
                 plain(StatusCode::NOT_FOUND, "secret_not_found", "secret not found; GET /api/v1/secrets lists them")
             }
-            Self::Shared(SharedError::Vault(error)) => describe_vault(error),
-            Self::Rotate(error) => describe_rotation(error),
+            Self::Shared(SharedError::Vault(error)) => keys::vault(error),
+            Self::Rotate(error) => keys::rotation(error),
             Self::NoRoom => plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "no_room",
@@ -233,31 +235,6 @@ fn stopping() -> Described {
 
 fn too_many_installs() -> Described {
     plain(StatusCode::TOO_MANY_REQUESTS, "too_many_installs", "too many installs at once, try again (limits.installs)")
-}
-
-fn describe_vault(error: &VaultError) -> Described {
-    match error {
-        VaultError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "secret_too_large", error),
-        VaultError::TooMany { .. } => plain(StatusCode::CONFLICT, "too_many_secrets", error),
-        VaultError::Id => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
-        VaultError::ForeignKey { .. }
-        | VaultError::Damaged { .. }
-        | VaultError::Random(_)
-        | VaultError::Database(_) => trouble(error),
-    }
-}
-
-fn describe_rotation(error: &RotateError) -> Described {
-    match error {
-        RotateError::Busy => plain(StatusCode::CONFLICT, "rotation_busy", error),
-        RotateError::Given { .. } => plain(StatusCode::CONFLICT, "key_from_environment", error),
-        RotateError::Text(_) | RotateError::Same => plain(StatusCode::BAD_REQUEST, "invalid_key", error),
-        RotateError::Changed => plain(StatusCode::CONFLICT, "key_file_changed", error),
-        RotateError::Key(_) => trouble(error),
-        // Which secret it is and why is for whoever looks after the host, as the log is; no value is in it.
-        RotateError::Unfinished(cause) => plain(StatusCode::INTERNAL_SERVER_ERROR, "rotation_unfinished", error)
-            .with_note(format!("{error}: {cause}")),
-    }
 }
 
 fn describe_body(error: &BodyError) -> Described {
@@ -371,16 +348,6 @@ fn describe_package(error: &PackageError) -> Described {
     match error {
         PackageError::CompressedTooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, error.code(), error),
         _ => plain(StatusCode::BAD_REQUEST, error.code(), error),
-    }
-}
-
-fn describe_trust(error: &TrustError) -> Described {
-    match error {
-        TrustError::NotFound(_) => plain(StatusCode::NOT_FOUND, "trust_key_not_found", error),
-        TrustError::Exists(_) => plain(StatusCode::CONFLICT, "trust_key_exists", error),
-        TrustError::Full(_) => plain(StatusCode::CONFLICT, "too_many_trust_keys", error),
-        TrustError::TooLarge(_) => plain(StatusCode::BAD_REQUEST, "invalid_payload", error),
-        TrustError::File(_) => trouble(error),
     }
 }
 
