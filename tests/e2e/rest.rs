@@ -205,7 +205,7 @@ async fn the_record_of_a_rich_manifest_has_every_key() {
     let host = Host::start().await;
     let manifest = format!("{}\nruntime: {}\n", include_str!("rich_manifest.yaml"), runtime());
     let body = host.install(&Package::of(Guest::Rust, "rich", "2.1.0").manifest(|_| manifest)).await;
-    let mut record = host.plugin("rich").await;
+    let mut record = host.record("rich").await;
     let listed = host.get("/api/plugins").await.expect(200)["plugins"][0].clone();
     assert_eq!((&listed, &body["plugin"]), (&record, &record), "one shape everywhere");
     let fields = record["config_schema"]["properties"].as_object().unwrap();
@@ -251,7 +251,7 @@ async fn the_record_of_a_bare_manifest_leaves_out_what_is_empty() {
     let host = Host::start().await;
     let manifest = format!("id: bare\napi_version: 1\nversion: \"1\"\nruntime: {}\n", runtime());
     host.install(&Package::of(Guest::Rust, "bare", "1").manifest(|_| manifest)).await;
-    let mut record = host.plugin("bare").await;
+    let mut record = host.record("bare").await;
     assert!(record.as_object_mut().unwrap().remove("installed_at").is_some());
     assert_eq!(
         record,

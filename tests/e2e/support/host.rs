@@ -279,6 +279,13 @@ impl Host {
         self.get(&format!("/api/plugins/{id}")).await.expect(200)
     }
 
+    /// The plugin's record without `process`, whose figures are of the moment.
+    pub async fn record(&self, id: &str) -> Value {
+        let mut record = self.plugin(id).await;
+        record.as_object_mut().and_then(|record| record.remove("process")).expect("a process");
+        record
+    }
+
     /// Waits until the plugin has this status; returns the record.
     pub async fn status(&self, id: &str, status: &str) -> Value {
         eventually_some(&format!("{id} is {status}"), || async {
