@@ -14,8 +14,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-use self::messages::{Get, List, Logs, Lookup, StopAll};
-pub(super) use self::messages::BootAll;
+use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
     messages::{Adopt, Claim, Claimed, Departed, Forget, Operate, Restore},

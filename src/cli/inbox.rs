@@ -150,8 +150,7 @@ async fn change(
     env: Lookup<'_>,
 ) -> Result<(), CliError> {
     let client: Client = host.client(env)?;
-    let answer: Value =
-        client.send(client.request(Method::POST, &["api", "v1", "inbox", id.as_str(), verb])).await?;
+    let answer: Value = client.send(client.request(Method::POST, &["api", "v1", "inbox", id.as_str(), verb])).await?;
     let done = if verb == "read" { "read" } else { "dismissed" };
     output.result(&answer, || format!("{id} is {done}"))
 }

@@ -312,11 +312,8 @@ mod tests {
             installs: vec![(id("gone"), Install::Missing), (id("here"), Install::There)],
             ..Survey::default()
         };
-        let steps = [
-            Step::Missing(id("gone")),
-            Step::Register(id("acme"), lawful("acme", "1.0.0")),
-            Step::Clean(id("acme")),
-        ];
+        let steps =
+            [Step::Missing(id("gone")), Step::Register(id("acme"), lawful("acme", "1.0.0")), Step::Clean(id("acme"))];
         assert_eq!(plan(survey, false).steps, steps);
     }
 

@@ -67,8 +67,9 @@ fn item_id(text: &str) -> Result<Uuid, InboxError> {
 }
 
 fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
-    let query = web::Query::<ListQuery>::from_query(query)
-        .map_err(|error| ApiError::Invalid(format!("invalid query: {}", clean::single_line(&error.to_string(), 200))))?;
+    let query = web::Query::<ListQuery>::from_query(query).map_err(|error| {
+        ApiError::Invalid(format!("invalid query: {}", clean::single_line(&error.to_string(), 200)))
+    })?;
     let ListQuery { status, cursor, limit } = query.into_inner();
     let filter = match status.as_deref() {
         None | Some("") => Filter::Shown,
@@ -79,9 +80,10 @@ fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
     };
     let after = match cursor.as_deref() {
         None | Some("") => None,
-        Some(cursor) => Some(Uuid::parse_str(cursor).map_err(|_| {
-            ApiError::Invalid("cursor must be the next_cursor of an earlier answer".to_owned())
-        })?),
+        Some(cursor) => Some(
+            Uuid::parse_str(cursor)
+                .map_err(|_| ApiError::Invalid("cursor must be the next_cursor of an earlier answer".to_owned()))?,
+        ),
     };
     let limit = match limit.as_deref() {
         None | Some("") => DEFAULT_LIMIT,

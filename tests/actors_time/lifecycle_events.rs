@@ -59,10 +59,7 @@ fn a_whole_row_of_restarts_is_told_in_order_and_once() {
         let told: Vec<_> = changes.iter().map(|c| (c.reason.as_deref(), c.restarting, c.restart_count)).collect();
         let crash = Some("exited with code 3");
         let failed = Some("no line");
-        assert_eq!(
-            told,
-            [(None, false, 0), (crash, true, 0), (failed, true, 0), (None, false, 1), (None, false, 1)]
-        );
+        assert_eq!(told, [(None, false, 0), (crash, true, 0), (failed, true, 0), (None, false, 1), (None, false, 1)]);
     });
 }
 

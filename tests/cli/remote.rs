@@ -224,7 +224,10 @@ async fn the_inbox_is_listed_read_and_dismissed() {
     let id = listed["items"][0]["id"].as_str().unwrap();
     assert_eq!(desk.run(&["inbox", "read", id]).expect(0).out, format!("{id} is read\n"));
     let text = desk.run(&["inbox"]).expect(0).out;
-    assert!(text.starts_with("ID ") && text.contains("  open  ") && text.contains("Plugin demo is unreachable"), "{text}");
+    assert!(
+        text.starts_with("ID ") && text.contains("  open  ") && text.contains("Plugin demo is unreachable"),
+        "{text}"
+    );
     assert_eq!(desk.run(&["inbox", "dismiss", id]).expect(0).out, format!("{id} is dismissed\n"));
     assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
     let done = desk.run(&["inbox", "read", "nonsense"]).expect(4);

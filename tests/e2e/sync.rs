@@ -166,8 +166,7 @@ async fn what_does_not_belong_there_is_told_and_stops_nothing_else() {
     assert_eq!(ids(&report, "added"), Vec::<String>::new());
     let errors = errors(&host, &report);
     let paths: Vec<_> = errors.iter().map(|(path, _)| path.as_str()).collect();
-    let expected =
-        ["/broken/1.0.0", "/linked", "/manifest-link/1.0.0", "/misnamed/1.0.0", "/record", "/version/2.0.0"];
+    let expected = ["/broken/1.0.0", "/linked", "/manifest-link/1.0.0", "/misnamed/1.0.0", "/record", "/version/2.0.0"];
     assert_eq!(paths, expected, "{errors:?}");
     assert!(errors[0].1.starts_with("pkgtar: manifest invalid: "), "{errors:?}");
     assert_eq!(errors[3].1, "the manifest's id \"other\" is not the folder's name \"misnamed\"");

@@ -61,11 +61,7 @@ impl PackageStore {
     ///
     /// # Errors
     /// [`FileError`] when the root cannot be listed; what else fails is in [`Survey::errors`].
-    pub fn survey(
-        &self,
-        registered: &BTreeMap<PluginId, PathBuf>,
-        limits: SurveyLimits,
-    ) -> Result<Survey, FileError> {
+    pub fn survey(&self, registered: &BTreeMap<PluginId, PathBuf>, limits: SurveyLimits) -> Result<Survey, FileError> {
         let mut look = Look { root: self.root(), limits, survey: Survey::default() };
         for name in fs::names_in(self.root())?.into_iter().filter(|name| !name.starts_with('.')) {
             let is_registered = registered.contains_key(name.as_str());
@@ -85,8 +81,7 @@ impl PackageStore {
     /// Deletes unfinished files in a plugin's folder. Nothing may be under way for the plugin.
     pub fn remove_leftovers(&self, id: &PluginId) -> Result<usize, FileError> {
         let folder = self.plugin_folder(id);
-        let names: Vec<_> =
-            fs::names_in(&folder)?.into_iter().filter(|name| name.starts_with(TMP_PREFIX)).collect();
+        let names: Vec<_> = fs::names_in(&folder)?.into_iter().filter(|name| name.starts_with(TMP_PREFIX)).collect();
         names.iter().try_for_each(|name| fs::remove_any(&folder.join(name)))?;
         Ok(names.len())
     }
@@ -95,11 +90,7 @@ impl PackageStore {
     ///
     /// # Errors
     /// [`StageError`]; nothing of the copy is left then.
-    pub async fn stage_file(
-        &self,
-        name: &str,
-        limits: &Limits,
-    ) -> Result<(Staged, FileMark), StageError<io::Error>> {
+    pub async fn stage_file(&self, name: &str, limits: &Limits) -> Result<(Staged, FileMark), StageError<io::Error>> {
         let path = self.root().join(name);
         let open = move || {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
