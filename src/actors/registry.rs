@@ -17,8 +17,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-pub(super) use self::messages::BootAll;
-use self::messages::{Get, List, Logs, Lookup, StopAll};
+use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
     claims::{Claim, ClaimGuard, Claimed, Seize},

@@ -171,7 +171,7 @@ impl Syncer {
 
     /// Stops a plugin whose folder is gone and leaves it in error; false when the folder is back, or the plugin is gone.
     async fn missing(&self, id: &PluginId) -> Result<bool, RegistryError> {
-        let Claimed { guard: _claim, present: Some(present) } = self.claim(id).await? else { return Ok(false) };
+        let Some(Claimed { guard: _claim, present: Some(present) }) = self.claim(id).await? else { return Ok(false) };
         let mut record = present.record;
         let (packages, place) = (self.shared.packages.clone(), PathBuf::from(&record.state.install_path));
         if !blocking(move || Ok(packages.is_missing(&place)?)).await? {
@@ -197,7 +197,7 @@ impl Syncer {
     /// Takes over what lies in a version's folder, off. Its files are the operator's word: nothing vouches for them, so
     /// it is never started by itself.
     async fn register(&self, id: &PluginId, manifest: Manifest) -> Result<bool, RegistryError> {
-        let Claimed { guard: _claim, present: None } = self.claim(id).await? else { return Ok(false) };
+        let Some(Claimed { guard: _claim, present: None }) = self.claim(id).await? else { return Ok(false) };
         let place = self.shared.packages.version_folder(id, &manifest.version);
         let (packages, folder) = (self.shared.packages.clone(), place.clone());
         if blocking(move || Ok(packages.is_missing(&folder)?)).await? {
@@ -251,15 +251,20 @@ impl Syncer {
 
     /// Deletes unfinished files of a plugin about which nothing is under way.
     async fn clean(&self, id: &PluginId) -> Result<(), RegistryError> {
-        let Ok(Claimed { guard: _claim, .. }) = self.claim(id).await else { return Ok(()) };
+        let Some(Claimed { guard: _claim, .. }) = self.claim(id).await? else { return Ok(()) };
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let count = blocking(move || Ok(packages.remove_leftovers(&owner)?)).await?;
         tracing::info!(plugin.id = %id, count, "unfinished files were removed");
         Ok(())
     }
 
-    async fn claim(&self, id: &PluginId) -> Result<Claimed, RegistryError> {
-        ask(&self.shared.addr, Claim(id.clone()), self.shared.ask_timeout()).await?
+    /// Nothing when another command has the id: what is under way is not for a sync to judge.
+    async fn claim(&self, id: &PluginId) -> Result<Option<Claimed>, RegistryError> {
+        match ask(&self.shared.addr, Claim(id.clone()), self.shared.ask_timeout()).await? {
+            Ok(claimed) => Ok(Some(claimed)),
+            Err(RegistryError::Busy(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn adopt(&self, record: PluginRecord) -> Result<(), RegistryError> {

@@ -1,6 +1,6 @@
 //! The signature file of a package, `checksums.txt.sig`: an Ed25519 signature over the exact bytes of `checksums.txt`.
 //!
-//! Owns the accepted encodings and the verdict (contract/manifest.md §4.2, docs/decisions/0019-who-signed.md):
+//! Owns the accepted encodings and the verdict (contract/manifest.md §4.2, docs/decisions/0018-who-signed.md):
 //!
 //! ```text
 //! ed25519 <base64 of the public key> <base64 of the signature>      names its key; `plugin pack --sign` writes it

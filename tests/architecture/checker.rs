@@ -121,10 +121,7 @@ fn impure_code_in_domain_fails() {
 #[test]
 fn a_crate_outside_of_its_home_fails() {
     let owned = |name, text| rules::owned_crates(&Source::new(name, text));
-    fails(
-        &owned("src/http/a.rs", "use actix::Addr;"),
-        "src/http/a.rs:1: actix is named in actors and actors::events and app only",
-    );
+    fails(&owned("src/http/a.rs", "use actix::Addr;"), "src/http/a.rs:1: actix is named in actors and app only");
     fails(
         &owned("src/grpc/host/a.rs", "sea_orm::x();"),
         "src/grpc/host/a.rs:1: sea_orm is named in store and vault and entities only",

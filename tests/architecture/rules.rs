@@ -71,8 +71,8 @@ const WORLD: [&str; 5] = ["fs", "process", "thread", "env", "os"];
 
 /// Who alone may name a crate.
 const OWNED_CRATES: [(&str, &[&str]); 8] = [
-    ("actix", &["actors", "actors::events", "app"]),
-    ("actix_rt", &["actors", "actors::events", "app"]),
+    ("actix", &["actors", "app"]),
+    ("actix_rt", &["actors", "app"]),
     ("actix_web", &["http", "app"]),
     ("actix_multipart", &["http"]),
     ("aws_lc_rs", &["vault"]),
@@ -179,7 +179,8 @@ fn impure(path: &Path, dependencies: &[String]) -> Option<String> {
 
 /// Crates that have a home.
 pub fn owned_crates(source: &Source<'_>) -> Vec<String> {
-    let part = part_of_file(source).map_or("", |part| part.name);
+    // A part of a part has its home.
+    let part = part_of_file(source).and_then(|part| part.name.split("::").next()).unwrap_or_default();
     let mut found = Vec::new();
     for path in source.paths() {
         let named = path.segments.first().map_or("", String::as_str);

@@ -98,7 +98,7 @@ async fn unknown_routes_and_methods_are_json() {
         ("HEAD", "/ready", "GET"),
         ("POST", "/api/plugins", "GET"),
         ("GET", "/api/plugins/install", "POST"),
-        ("PUT", "/api/plugins/a", "GET, DELETE"),
+        ("PUT", "/api/plugins/a", "GET, PATCH, DELETE"),
         ("GET", "/api/plugins/a/enable", "POST"),
         ("GET", "/api/plugins/a/disable", "POST"),
         ("POST", "/api/plugins/a/logs", "GET"),

@@ -131,7 +131,13 @@ async fn packages_are_installed_like_uploads_and_go_when_a_record_came_of_them()
     assert_eq!(*special, ("/f.tar.gz", "not a regular file; links are not followed"));
     assert_eq!(*unlisted, ("/c.tar.gz", "pkgtar: file not listed in checksums.txt: extra"));
     assert_eq!(broken.0, "/d.tar.gz");
-    assert_eq!(*too_old, ("/e.tar.gz", "plugins: requires kandev >= 99.0.0, running 0.91.0"));
+    assert_eq!(
+        *too_old,
+        (
+            "/e.tar.gz",
+            "plugins: requires kandev >= 99.0.0, running 0.91.0: update this host, or raise its setting compat_version"
+        )
+    );
     assert!(again.0 == "/h.tar.gz" && again.1.starts_with("pkgtar: version already installed: "), "{again:?}");
     for (name, there) in [("a", false), ("b", false), ("c", true), ("d", true), ("e", true), ("g", false), ("h", true)]
     {
@@ -230,7 +236,9 @@ async fn syncs_during_crash_loops_and_commands_leave_every_plugin_lawful() {
         assert!(["active", "error", "disabled"].contains(&status), "{plugin}");
     }
     for n in 0..4 {
-        host.uninstall(&format!("loop{n}")).await.expect(200);
+        // The first may have been refused its last install, while a sync looked at what was left of it.
+        let removed = host.uninstall(&format!("loop{n}")).await;
+        assert!(removed.status == 200 || (n == 0 && removed.status == 404), "{removed:?}");
     }
 }
 
@@ -271,7 +279,7 @@ async fn lifecycle_events_reach_the_other_plugins_in_order() {
 async fn nobody_but_the_host_publishes_lifecycle_events() {
     let host = Host::start_with(Settings::toml(FAST)).await;
     host.install(&Package::of(Guest::Rust, "lifecycle.fake", "1.0.0")).await;
-    let emit = json!([{"rpc": "EmitEvent", "request": {"name": "active", "payload": {}}}]);
+    let emit = json!([{"rpc": "EmitEvent", "request": {"event_name": "active", "payload": {}}}]);
     let result = eventually_some("the plugin has found its host", || async {
         let result = host.host_calls("lifecycle.fake", emit.clone()).await.remove(0);
         (result["code"] != "Unavailable").then_some(result)

@@ -47,7 +47,7 @@ async fn rollback(host: &Host) -> Answer {
 
 /// The record without what differs from one moment to the next.
 async fn stable(host: &Host) -> Value {
-    let mut record = host.plugin("demo").await;
+    let mut record = host.record("demo").await;
     for key in ["installed_at", "last_upgrade"] {
         record.as_object_mut().unwrap().remove(key);
     }
@@ -124,7 +124,7 @@ async fn an_upgrade_over_a_failed_version_is_tried_and_a_failure_leaves_it_as_it
 async fn an_upgrade_that_asks_for_more_is_refused_until_it_is_accepted_by_name_and_for_this_package() {
     let host = host().await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
-    let (before, pid) = (host.plugin("demo").await, host.plugin_pid("demo"));
+    let (before, pid) = (host.record("demo").await, host.plugin_pid("demo"));
     let archive = wider("1.1.0").archive().await;
     let digest = sha256(&archive);
 
@@ -148,8 +148,8 @@ async fn an_upgrade_that_asks_for_more_is_refused_until_it_is_accepted_by_name_a
     let body = host.upload_with(&other, archive.clone()).await.expect(409);
     assert_eq!((&body["code"], &body["details"]["found"]), (&json!("package_differs"), &json!(digest)));
     let body = host.upload_with("?accept=everything", archive.clone()).await.expect(400);
-    assert_eq!(body["code"], "invalid_payload");
-    assert_eq!((host.plugin("demo").await, host.plugin_pid("demo")), (before, pid), "nothing was touched");
+    assert_eq!(body["code"], "invalid_query");
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before, pid), "nothing was touched");
     assert_eq!(host.versions("demo"), ["1.0.0"]);
 
     let query = format!("?accept=capabilities&sha256={}", digest.to_uppercase());
@@ -229,7 +229,7 @@ on_both!(a_rollback_goes_to_the_version_before_and_a_second_one_returns, |guest|
     set_state(&host, 3).await;
     for (from, to) in [("1.1.0", "1.0.0"), ("1.0.0", "1.1.0")] {
         let body = rollback(&host).await.expect(200);
-        let record = host.plugin("demo").await;
+        let record = host.record("demo").await;
         assert_eq!(body, json!({"plugin": record}));
         assert_eq!((&record["version"], &record["previous_version"]), (&json!(to), &json!(from)));
         assert_eq!((&record["status"], &record["last_upgrade"]["outcome"]), (&json!("active"), &json!("done")));
@@ -251,16 +251,16 @@ async fn a_kept_version_that_was_changed_on_disk_is_not_run() {
     let host = host().await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
     host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
-    let (before, pid) = (host.plugin("demo").await, host.plugin_pid("demo"));
+    let (before, pid) = (host.record("demo").await, host.plugin_pid("demo"));
     std::fs::write(host.plugins().join("demo/1.0.0/extra"), "x").unwrap();
     let body = rollback(&host).await.expect(409);
     assert_eq!(body["code"], "earlier_version_broken");
     assert!(body["error"].as_str().unwrap().contains("kept version 1.0.0 cannot be used"), "{body}");
     assert!(body["error"].as_str().unwrap().contains("file not listed in checksums.txt: extra"), "{body}");
-    assert_eq!((host.plugin("demo").await, host.plugin_pid("demo")), (before.clone(), pid));
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before.clone(), pid));
     std::fs::remove_dir_all(host.plugins().join("demo/1.0.0")).unwrap();
     assert_eq!(rollback(&host).await.expect(409)["code"], "no_earlier_version");
-    assert_eq!((host.plugin("demo").await, host.plugin_pid("demo")), (before, pid));
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before, pid));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
