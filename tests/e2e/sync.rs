@@ -325,7 +325,11 @@ async fn a_host_killed_at_any_moment_of_a_sync_is_followed_by_one_that_finds_a_l
         eventually("no plugin process is left", || async { host.plugin_processes().is_empty() }).await;
         host.spawn().await;
 
-        assert_eq!(host.status("put", "disabled").await["version"], "1.0.0", "the start takes it over");
+        eventually("the start takes it over", || async {
+            host.get("/api/plugins/put").await.body["status"] == "disabled"
+        })
+        .await;
+        assert_eq!(host.plugin("put").await["version"], "1.0.0");
         let gone = if moment == "sync.marked_missing" { "error" } else { "disabled" };
         host.status("gone", gone).await;
         let taken = !matches!(moment, "sync.looked" | "record.writing" | "sync.registered" | "install.staged")
@@ -333,7 +337,10 @@ async fn a_host_killed_at_any_moment_of_a_sync_is_followed_by_one_that_finds_a_l
             && moment != "sync.marked_missing";
         if taken {
             let status = if moment == "install.placed" { "disabled" } else { "active" };
-            host.status("dropped", status).await;
+            eventually("the package is installed", || async {
+                host.get("/api/plugins/dropped").await.body["status"] == status
+            })
+            .await;
         }
         assert!(exists(&host, "dropped.tar.gz"), "a package is deleted last");
         let report = sync(&host).await;

@@ -9,7 +9,9 @@ use std::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::support::{Guest, Host, OpensslKey, Package, Settings, Signal, eventually_some, has_openssl, kill};
+use crate::support::{
+    Guest, Host, OpensslKey, Package, Settings, Signal, eventually, eventually_some, has_openssl, kill,
+};
 
 const UNSIGNED: &str = "the package is unsigned: only its checksums were verified";
 
@@ -237,8 +239,8 @@ async fn a_record_without_a_digest_gets_it_at_its_first_good_start() {
     let older: Vec<_> = text.lines().filter(|line| !line.starts_with("executable_sha256:")).collect();
     fs::write(&file, older.join("\n") + "\n").unwrap();
     host.spawn().await;
-    let record = host.status("demo", "active").await;
-    assert_eq!(record["executable_sha256"], digest);
+    eventually("the record has the digest", || async { host.plugin("demo").await["executable_sha256"] == digest })
+        .await;
     host.stop().await;
     assert!(fs::read_to_string(&file).unwrap().contains(digest.as_str().unwrap()));
 }
