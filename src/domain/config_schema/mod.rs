@@ -1,7 +1,7 @@
 //! The operator's settings of a plugin: what the manifest's `config_schema` makes of them (contract/rest.md §4).
 //!
-//! Owns which fields are secret, the mask, what a PATCH makes of each value ([`draft`]), the fixed rules with their texts
-//! ([`rules`]), the whole JSON Schema with its bounds ([`full`], [`reach`]). It reads no file and no vault: secret values
+//! Owns which fields are secret, the mask, what a PATCH makes of each value (`draft`), the fixed rules with their texts
+//! (`rules`), the whole JSON Schema with its bounds (`full`, `reach`). It reads no file and no vault: secret values
 //! pass through it and are never in a text it makes.
 
 mod draft;
