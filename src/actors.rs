@@ -6,13 +6,21 @@
 
 pub mod events;
 mod installer;
+mod log;
 mod plugin;
 mod registry;
+mod settings;
 mod spawn;
+mod sync;
+
+use std::sync::Arc;
 
 pub use events::{EventBusHandle, NewEvent, PublishError};
-pub use plugin::{CallPermit, CallRefused, PluginHandle, Surroundings};
+pub use installer::Preview;
+pub use log::{LogEnd, LogFollower, PluginLog};
+pub use plugin::{Alive, CallPermit, CallRefused, Figures, PluginHandle, Surroundings, Vitals, WebhookOutcome};
 pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
+pub use settings::{Expected, SettingsError, SettingsHandle, ShownConfig};
 
 use crate::domain::record::PluginRecord;
 
@@ -21,6 +29,8 @@ use crate::domain::record::PluginRecord;
 pub struct PluginView {
     /// The record; its `status` and `restarting` are the actor's, not the file's.
     pub record: PluginRecord,
+    /// How it is: process, queue, counters.
+    pub vitals: Arc<Vitals>,
 }
 
 /// Why an ask to an actor gave no answer.

@@ -1,35 +1,45 @@
 //! The composition root: builds every part, starts them in order and stops them in reverse.
 //!
 //! Nothing here decides anything about plugins. Order of the start: home and its lock, processes and files that an
-//! earlier host left, database, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
+//! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
 //! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
 
-use std::{fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration,
+};
 
+use async_trait::async_trait;
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Semaphore,
+    task::JoinHandle,
     time::timeout,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    actors::{EventBusHandle, Parts, RegistryHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
-    domain::record::PluginRecord,
+    domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord},
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
-    http::{self, OperatorToken, Room, Services, Tasks},
-    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep},
+    http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
+    platform::inbox::{Inbox, Keeper, Plugins, Standings},
+    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep, usage::UsageSampler},
     store::{
         admin_token::{self, AdminTokenError},
         db::{ConnectError, Db},
         fs::FileError,
+        inbox::InboxStore,
+        log_files::LogFiles,
         packages::PackageStore,
         plugin_config::PluginConfigs,
         plugin_state::{StateError, StateStore},
         records::RecordStore,
         run_folder::{RunFolder, RunFolderError},
+        trust::TrustStore,
     },
+    vault::{self, KeySource, Vault, VaultError, VaultOpenError},
 };
 
 /// Why the host could not start, or had to end.
@@ -55,6 +65,9 @@ pub enum AppError {
     /// The database.
     #[error(transparent)]
     Database(#[from] ConnectError),
+    /// The vault.
+    #[error(transparent)]
+    Vault(#[from] VaultOpenError),
     /// No short folder for sockets.
     #[error(transparent)]
     Sockets(#[from] SocketRootError),
@@ -64,9 +77,18 @@ pub enum AppError {
     /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
     Removal(#[from] StateError),
+    /// Saves of settings that an earlier host began.
+    #[error("cannot look for unfinished saves of plugin settings")]
+    Settings(#[from] SettingsError),
+    /// The same, its secrets.
+    #[error("cannot finish an earlier uninstall")]
+    RemovalOfSecrets(#[from] VaultError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
+    /// The thread that writes plugins' log lines.
+    #[error("cannot start the thread that writes log files")]
+    LogFiles(#[source] io::Error),
     /// The downloader's TLS.
     #[error(transparent)]
     Downloads(#[from] FetchError),
@@ -98,7 +120,16 @@ struct Host {
     run_folder: RunFolder,
     db: Db,
     registry: RegistryHandle,
+    keeper: InboxKeeper,
+    log_files: LogFiles,
     server: http::Running,
+    sockets: SocketRoot,
+}
+
+/// The task that writes the inbox.
+struct InboxKeeper {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
 }
 
 impl Host {
@@ -149,58 +180,92 @@ impl Host {
         sweep_processes(&run_folder, &config).await;
         let sockets = SocketRoot::prepare(run_folder.home_id(), &SocketRoot::places(|name| std::env::var_os(name)))?;
         let db = Db::connect(&config.database_url, timing, limits).await?;
+        // Before anything of a plugin is touched: without its key the start ends here.
+        let vault = Vault::open(db.clone(), key_source(&config), limits).await?;
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
-        finish_removals(&packages, &state).await?;
+        let trust = TrustStore::new(config.trust_dir(), limits);
+        if let Err(error) = trust.sweep() {
+            tracing::warn!(%error, "a half-written trusted key was not removed");
+        }
+        trust.load()?.log();
+        let log_files = LogFiles::start(config.logs_dir(), limits).map_err(AppError::LogFiles)?;
+        finish_removals(&packages, &state, &vault, &log_files, timing.ask_timeout).await?;
         let found = load_records(&records)?;
+        let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let inbox = InboxStore::new(db.clone(), limits);
+        let standings = found.iter().map(|record| (record.id().clone(), record.into())).collect();
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let surroundings = Surroundings {
             timing: timing.clone(),
             limits: limits.clone(),
             plugins_dir: config.plugins_dir(),
             user_home: std::env::var("HOME").unwrap_or_default(),
-            launcher: Arc::new(launcher(&config, &run_folder, sockets)?),
-            host_services: Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits)),
+            launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
+            host_services: Arc::new(HostServices::new(
+                state.clone(),
+                configs.clone(),
+                vault.clone(),
+                Arc::new(bus.clone()),
+                limits,
+            )),
+            log_files: log_files.clone(),
         };
         let registry = RegistryHandle::start(Parts {
             config: Arc::clone(&config),
             surroundings: Arc::new(surroundings),
             records,
             packages: packages.clone(),
+            trust: trust.clone(),
             state,
+            vault: vault.clone(),
             db: db.clone(),
             bus: bus.clone(),
             found,
+            earlier_lines,
         });
+        let keeper = InboxKeeper::start(&config, inbox.clone(), &bus, &registry, standings);
 
+        let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
+        settings.recover().await?;
         let listener =
             http::listen(config.listen).map_err(|source| AppError::Listen { address: config.listen, source })?;
         let services = Services {
             registry: registry.clone(),
+            settings,
             events: bus,
+            vault,
+            inbox: Inbox::new(inbox),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,
+            trust,
             package_limits: limits.package(),
             timing: timing.clone(),
             limits: limits.clone(),
             tasks: Tasks::new(tokio::runtime::Handle::current()),
             webhook_room: Room::new(limits.webhook_room_bytes),
             install_slots: Arc::new(Semaphore::new(limits.installs)),
+            follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
+            usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
+            requests: RequestFigures::default(),
+            public_metrics: config.metrics.public,
+            traced: config.telemetry.is_on(),
+            started_at: time::OffsetDateTime::now_utc(),
         };
         let server = http::start(listener, Arc::new(services), token).map_err(AppError::Server)?;
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, server })
+        Ok(Self { config, run_folder, db, registry, keeper, log_files, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, server } = self;
+        let Self { config, run_folder, db, registry, keeper, log_files, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // A quarter is kept for what comes after the requests.
@@ -213,6 +278,8 @@ impl Host {
                 Ok(left) => tracing::warn!(plugins = ?left, "plugins did not stop in time; they are killed"),
                 Err(error) => tracing::warn!(%error, "plugins could not be stopped in order; they are killed"),
             }
+            keeper.stop().await;
+            log_files.close(config.timing.ask_timeout).await;
             if let Err(error) = db.close().await {
                 tracing::warn!(%error, "the database was not closed in order");
             }
@@ -220,9 +287,46 @@ impl Host {
         if timeout(limit, ladder).await.is_err() {
             tracing::warn!(limit_ms = limit.as_millis(), "the stop took longer than timing.shutdown_timeout");
         }
+        sockets.withdraw();
         if let Err(error) = run_folder.withdraw() {
             tracing::warn!(%error, "host.json was not removed");
         }
+    }
+}
+
+impl InboxKeeper {
+    /// Follows the bus from now on; no plugin may have been started yet.
+    fn start(
+        config: &Config,
+        inbox: InboxStore,
+        bus: &EventBusHandle,
+        registry: &RegistryHandle,
+        standings: Standings,
+    ) -> Self {
+        let listener = bus.listen(lifecycle_event::PATTERN, config.limits.inbox_queue);
+        let stop = CancellationToken::new();
+        let plugins = Arc::new(Registered(registry.clone()));
+        let keeper = Keeper::new(inbox, listener, plugins, config.timing.inbox_retry, stop.clone());
+        Self { task: tokio::spawn(keeper.run(standings)), stop }
+    }
+
+    /// Writes what waits. The stop's own deadline bounds it.
+    async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the task that writes the inbox was lost");
+        }
+    }
+}
+
+/// The registry as the inbox sees it.
+struct Registered(RegistryHandle);
+
+#[async_trait]
+impl Plugins for Registered {
+    async fn standings(&self) -> Option<Standings> {
+        let plugins = self.0.list().await.ok()?;
+        Some(plugins.iter().map(|view| (view.record.id().clone(), (&view.record).into())).collect())
     }
 }
 
@@ -238,10 +342,18 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 }
 
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
-async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<(), AppError> {
+async fn finish_removals(
+    packages: &PackageStore,
+    state: &StateStore,
+    vault: &Vault,
+    log_files: &LogFiles,
+    deadline: Duration,
+) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
+        vault.delete_namespace(id).await?;
         state.delete_all(id).await?;
+        log_files.remove(id, deadline).await;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),
             Err(error) => tracing::error!(plugin.id = %id, %error, "files of an uninstalled plugin cannot be removed"),
@@ -251,6 +363,20 @@ async fn finish_removals(packages: &PackageStore, state: &StateStore) -> Result<
         tracing::info!(count = swept.leftovers, "unfinished files of an earlier host were removed");
     }
     Ok(())
+}
+
+fn key_source(config: &Config) -> KeySource {
+    match &config.vault_key {
+        Some((keys, variable)) => KeySource::Given { variable, keys: keys.clone() },
+        None => KeySource::File(config.home.join(vault::FILE_NAME)),
+    }
+}
+
+/// What plugins wrote under an earlier host, so that it can still be asked for.
+async fn earlier_lines(found: &[PluginRecord], log_files: &LogFiles, limit: usize) -> BTreeMap<PluginId, Vec<LogLine>> {
+    let (ids, log_files) = (found.iter().map(|record| record.id().clone()).collect::<Vec<_>>(), log_files.clone());
+    let read = move || ids.into_iter().map(|id| (id.clone(), log_files.newest(&id, limit))).collect();
+    tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
 fn load_records(records: &RecordStore) -> Result<Vec<PluginRecord>, AppError> {

@@ -8,6 +8,7 @@ mod duration;
 mod environment;
 mod file;
 mod load;
+mod observing;
 mod rules;
 mod show;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use client::{ClientFlags, ClientSettings, ClientTiming, load_client};
 pub use duration::parse as parse_duration;
 pub use environment::Lookup;
 pub use load::{ConfigError, DEFAULT_COMPAT_VERSION, Loaded, Overrides, Source, load, load_explained};
+pub use observing::{Metrics, Telemetry};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,8 @@ pub struct Config {
     pub database_url: SecretString,
     /// The operator's token, when it was given; otherwise `<home>/admin-token` is made or read.
     pub admin_token: Option<SecretString>,
+    /// Keys of the vault with the variable that gave them; otherwise `<home>/vault.key` is made or read.
+    pub vault_key: Option<(SecretString, &'static str)>,
     /// Log filter in `tracing` syntax. Default `info`.
     pub log: String,
     /// What `min_kandev_version` of a manifest is compared with. Default `0.91.0`.
@@ -50,6 +54,10 @@ pub struct Config {
     pub install: Install,
     /// What plugin processes get.
     pub plugins: Plugins,
+    /// Who may read the metrics.
+    pub metrics: Metrics,
+    /// Where traces go.
+    pub telemetry: Telemetry,
 }
 
 /// Every wait on another party. In `host.toml` a duration is text with a unit: `"250ms"`, `"30s"`, `"5m"`.
@@ -114,12 +122,18 @@ pub struct Timing {
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
+    /// How long a save of a plugin's settings waits for earlier saves of the same plugin; later: 409. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub config_wait: Duration,
     /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
     /// Between two attempts of database work whose connection was lost. Default 100 ms.
     #[serde(with = "duration::one")]
     pub database_retry: Duration,
+    /// Between two attempts to write to the inbox while the database is down. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub inbox_retry: Duration,
     /// A whole package download. Default 60 s.
     #[serde(with = "duration::one")]
     pub download_timeout: Duration,
@@ -145,6 +159,18 @@ pub struct Timing {
     /// The whole stop of the host; later it ends with what is left, and says so. Default 20 s.
     #[serde(with = "duration::one")]
     pub shutdown_timeout: Duration,
+    /// Between two comments on a stream of log lines that has nothing to say. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub log_keep_alive: Duration,
+    /// How old the memory and CPU figures of processes may be before they are read again. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub usage_age: Duration,
+    /// Sending one batch of spans to the collector; later it is lost. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub telemetry_timeout: Duration,
+    /// Between two batches of spans. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub telemetry_interval: Duration,
 }
 
 impl Default for Timing {
@@ -170,8 +196,10 @@ impl Default for Timing {
             webhook_timeout: secs(30),
             webhook_timeout_authenticated: secs(150),
             ask_timeout: secs(5),
+            config_wait: secs(60),
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
+            inbox_retry: secs(1),
             download_timeout: secs(60),
             connect_timeout: secs(10),
             body_idle_timeout: secs(30),
@@ -180,6 +208,10 @@ impl Default for Timing {
             keep_alive: secs(75),
             linger: secs(5),
             shutdown_timeout: secs(20),
+            log_keep_alive: secs(15),
+            usage_age: secs(1),
+            telemetry_timeout: secs(5),
+            telemetry_interval: secs(5),
         }
     }
 }
@@ -229,22 +261,58 @@ pub struct Limits {
     pub checksums_bytes: u64,
     /// `checksums.txt.sig`. Default 4 KiB.
     pub signature_bytes: u64,
+    /// Trusted keys; further files are skipped, further keys refused. Default 100.
+    pub trusted_keys: usize,
+    /// The file of a trusted key; a larger one is skipped. Default 16 KiB.
+    pub trusted_key_bytes: u64,
     /// Installs worked on at once; one more is answered 429. Default 4.
     pub installs: usize,
+    /// Syncs that run or wait for their turn; one more is answered 429. Default 4.
+    pub syncs: usize,
+    /// Folders of unregistered plugins, versions in one of them, and dropped packages that one sync looks at, each; the
+    /// rest waits for the next one. Default 1000.
+    pub sync_items: usize,
+    /// Items of the inbox whose incident is over; the oldest goes first. Default 1000.
+    pub inbox_resolved: usize,
+    /// Changes that wait to be written to the inbox; beyond it the inbox is brought up to date from the plugins'
+    /// statuses. Default 1000.
+    pub inbox_queue: usize,
     /// Key, scope and scope id of a state entry, each. Default 512.
     pub state_key_bytes: u64,
     /// Value of a state entry as JSON. Default 4 MiB.
     pub state_value_bytes: u64,
     /// All state of one plugin: keys, scopes and values. Default 64 MiB.
     pub state_plugin_bytes: u64,
+    /// Value of one secret. Default 64 KiB.
+    pub secret_value_bytes: u64,
+    /// Secrets that one plugin may store by SetSecret. Default 1000.
+    pub plugin_secrets: usize,
+    /// Secrets that the operator may keep for sharing. Default 1000.
+    pub shared_secrets: usize,
     /// Connections that read from SQLite (one more writes), or all connections to PostgreSQL. Default 8.
     pub database_connections: u32,
     /// Host calls of one plugin worked on at once; more wait in its connection. Default 64.
     pub host_calls: usize,
-    /// Log lines kept in memory for each plugin. Default 200.
+    /// Log lines of a plugin that are answered unless the request says how many. Default 200.
     pub log_lines: usize,
+    /// Log lines kept in memory for each plugin, never fewer than `log_lines`; the oldest goes first. Default 1000.
+    pub log_buffer_lines: usize,
+    /// Their texts together; the oldest goes first. Default 4 MiB.
+    pub log_buffer_bytes: u64,
+    /// One log file on disk; then the next one is begun. Default 1 MiB.
+    pub log_file_bytes: u64,
+    /// Log files of each plugin; the oldest is deleted. Default 4.
+    pub log_files: usize,
+    /// Log lines of all plugins that wait to be written to disk; the oldest goes first. Default 2000.
+    pub log_queue: usize,
+    /// Clients that follow log lines at once; one more is answered 429. Default 64.
+    pub log_followers: usize,
+    /// Spans that wait to be sent to the collector; a new one is dropped. Default 2048.
+    pub telemetry_spans: usize,
     /// Plugins started side by side when the host starts. Default 4.
     pub boot_parallelism: usize,
+    /// Saves of one plugin's settings that are under way or wait; one more: 429. Default 100.
+    pub config_saves: usize,
     /// JSON body of a request that is neither a package nor an event. Default 64 KiB.
     pub request_bytes: u64,
     /// Threads that serve REST requests. Default 2: they parse and wait, the work is done elsewhere.
@@ -269,14 +337,31 @@ impl Default for Limits {
             manifest_bytes: 2 * MIB,
             checksums_bytes: 2 * MIB,
             signature_bytes: 4 * KIB,
+            trusted_keys: 100,
+            trusted_key_bytes: 16 * KIB,
             installs: 4,
+            syncs: 4,
+            sync_items: 1000,
+            inbox_resolved: 1000,
+            inbox_queue: 1000,
             state_key_bytes: 512,
             state_value_bytes: 4 * MIB,
             state_plugin_bytes: 64 * MIB,
+            secret_value_bytes: 64 * KIB,
+            plugin_secrets: 1000,
+            shared_secrets: 1000,
             database_connections: 8,
             host_calls: 64,
             log_lines: 200,
+            log_buffer_lines: 1000,
+            log_buffer_bytes: 4 * MIB,
+            log_file_bytes: MIB,
+            log_files: 4,
+            log_queue: 2000,
+            log_followers: 64,
+            telemetry_spans: 2048,
             boot_parallelism: 4,
+            config_saves: 100,
             request_bytes: 64 * KIB,
             http_workers: 2,
             http_connections: 4096,
@@ -299,13 +384,22 @@ impl Limits {
 }
 
 /// Where packages may come from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Install {
     /// Whether a package address may lead to this machine or a private network. Default false.
     pub allow_private_addresses: bool,
     /// What an unsigned or unverifiable package means. Default `warn`.
     pub signatures: SignaturePolicy,
+    /// Whether an upgrade that asks for more capabilities needs the operator's word. Default true; `false` is the
+    /// behaviour of the host that plugins were first written for.
+    pub capability_consent: bool,
+}
+
+impl Default for Install {
+    fn default() -> Self {
+        Self { allow_private_addresses: false, signatures: SignaturePolicy::Warn, capability_consent: true }
+    }
 }
 
 /// What an unsigned or unverifiable package means.
@@ -315,6 +409,8 @@ pub enum SignaturePolicy {
     /// It is installed and the answer carries a warning.
     #[default]
     Warn,
+    /// It is refused. What is installed already stays.
+    Require,
 }
 
 impl TryFrom<String> for SignaturePolicy {
@@ -323,8 +419,8 @@ impl TryFrom<String> for SignaturePolicy {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         match text.as_str() {
             "warn" => Ok(Self::Warn),
-            "require" => Err("\"require\" needs trusted keys, which this version does not have yet; use \"warn\""),
-            _ => Err("the only accepted value is \"warn\""),
+            "require" => Ok(Self::Require),
+            _ => Err("it must be \"warn\" or \"require\""),
         }
     }
 }
@@ -362,9 +458,19 @@ impl Default for Plugins {
 }
 
 impl Config {
+    /// Folder of the plugins' log files.
+    pub fn logs_dir(&self) -> PathBuf {
+        self.home.join("logs")
+    }
+
     /// Folder of records and packages.
     pub fn plugins_dir(&self) -> PathBuf {
         self.home.join("plugins")
+    }
+
+    /// Folder of the trusted keys.
+    pub fn trust_dir(&self) -> PathBuf {
+        self.home.join("trust")
     }
 
     /// Folder of `host.json` and the lock.

@@ -8,43 +8,66 @@ mod error;
 mod events;
 mod gate;
 mod health;
+mod inbox;
 mod install;
 mod linger;
+mod logs;
+mod measure;
+mod metrics;
 mod plugins;
 mod routes;
+mod secrets;
 mod server;
+mod settings;
 mod tasks;
 mod token;
 mod trace;
+mod trace_context;
+mod trust;
+mod upgrade;
+mod vault;
 mod webhooks;
 
 use std::sync::Arc;
 
 pub use body::Room;
 pub use error::ApiError;
+pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
 pub use tasks::Tasks;
+use time::OffsetDateTime;
 pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
 use crate::{
-    actors::{EventBusHandle, RegistryHandle},
+    actors::{EventBusHandle, RegistryHandle, SettingsHandle},
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
-    store::packages::PackageStore,
+    platform::inbox::Inbox,
+    process::usage::UsageSampler,
+    store::{packages::PackageStore, trust::TrustStore},
+    vault::Vault,
 };
 
 /// What the handlers work with; one for the whole server.
 pub struct Services {
     /// Plugins.
     pub registry: RegistryHandle,
+    /// The plugins' settings.
+    pub settings: SettingsHandle,
     /// The event bus.
     pub events: EventBusHandle,
+    /// The operator's secrets.
+    pub vault: Vault,
+    /// The operator's inbox.
+    pub inbox: Inbox,
     /// Fetches packages by address.
     pub downloader: Downloader,
     /// Takes packages in before the registry sees them.
     pub packages: PackageStore,
+    /// The keys whose signatures count.
+    pub trust: TrustStore,
     /// Bounds of a package.
     pub package_limits: package::Limits,
     /// Waits.
@@ -57,4 +80,16 @@ pub struct Services {
     pub webhook_room: Room,
     /// Packages being taken in or installed; its permits are `limits.installs`.
     pub install_slots: Arc<Semaphore>,
+    /// Clients that follow a log; its permits are `limits.log_followers`.
+    pub follow_slots: Arc<Semaphore>,
+    /// What processes use.
+    pub usage: UsageSampler,
+    /// Requests answered so far.
+    pub requests: RequestFigures,
+    /// Whether `GET /metrics` needs no token.
+    pub public_metrics: bool,
+    /// Whether spans are exported.
+    pub traced: bool,
+    /// When the host started.
+    pub started_at: OffsetDateTime,
 }

@@ -5,8 +5,9 @@
 //! ```text
 //! 5  main, cli, app, probe     the program, its command line, composition root, asking a running host
 //! 4  http, grpc::host          edges: parse, authorize, ask, map the reply
+//! 3  platform                  services: rows and events, no HTTP, no gRPC
 //! 3  actors                    own behaviour and order; the only place beside app that names actix
-//! 2  store, fetch, process, grpc::client   talk to the world
+//! 2  store, vault, fetch, process, grpc::client   talk to the world
 //! 1  config, entities          shapes only (and kandev_proto)
 //! 0  domain                    decisions: no I/O, no clock, no async
 //! ```
@@ -21,6 +22,8 @@ pub mod failpoint;
 pub mod fetch;
 pub mod grpc;
 pub mod http;
+pub mod platform;
 pub mod probe;
 pub mod process;
 pub mod store;
+pub mod vault;

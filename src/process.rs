@@ -1,12 +1,14 @@
 //! What the host adds around goplugin's spawn: a plugin's environment and folders, the launcher the actors use, the
-//! sweep of processes that outlived an earlier host.
+//! sweep of processes that outlived an earlier host, and what processes use.
 //!
 //! Talks to the operating system; decides nothing about restarts.
 
 mod environment;
+mod executable;
 mod launcher;
 mod socket_root;
 pub mod sweep;
+pub mod usage;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -31,6 +33,8 @@ pub struct LaunchRequest {
     pub generation: u64,
     /// Absolute path of the host platform's executable.
     pub executable: PathBuf,
+    /// The SHA-256 that the executable must have, in hexadecimal; `None` when no earlier start has noted one.
+    pub executable_sha256: Option<String>,
     /// The package's folder: the process's working folder.
     pub install_path: PathBuf,
     /// The plugin's own folder; made when it is missing.
@@ -59,6 +63,8 @@ pub struct Launched {
     pub client: Arc<dyn PluginClient>,
     /// The process itself.
     pub process: Arc<dyn PluginProcess>,
+    /// The SHA-256 of what was executed, in lower-case hexadecimal.
+    pub executable_sha256: Option<String>,
 }
 
 impl fmt::Debug for Launched {

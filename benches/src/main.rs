@@ -16,9 +16,8 @@ use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use kandev_benches::{Outcome, flame, report, rounds};
-use kandev_host::cli::log_writer;
+use kandev_host::cli::log;
 use tracing_appender::non_blocking::WorkerGuard;
-use tracing_subscriber::EnvFilter;
 
 use crate::{report::Line, rounds::Rounds};
 
@@ -135,11 +134,9 @@ fn save(options: &Options, line: &Line) -> Outcome<()> {
     Ok(fs::write(options.output.join(format!("{}.json", line.row)), serde_json::to_vec_pretty(line)?)?)
 }
 
-/// The host logs a line for each request; so does the host in this process, by the same writer into a file.
+/// The host logs a line for each request; so does the host in this process, in the same way into a file.
 fn log_to_file(options: &Options) -> Outcome<WorkerGuard> {
-    let filter = EnvFilter::try_new(std::env::var("KANDEV_LOG").unwrap_or_else(|_| "info".to_owned()))?;
+    let filter = std::env::var("KANDEV_LOG").unwrap_or_else(|_| "info".to_owned());
     let file = fs::File::create(options.output.join("host.log"))?;
-    let (writer, guard) = log_writer(file);
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(writer).init();
-    Ok(guard)
+    Ok(log::start(&filter, log::Form::Text { colours: false }, file, None)?)
 }

@@ -79,11 +79,11 @@ impl Tap {
 impl Launcher for Tap {
     async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure> {
         let id = request.id.clone();
-        let plugin = self.inner.start(request).await?;
+        let (plugin, sha256) = self.inner.start(request).await?;
         let answered = Arc::new(Answered::default());
         self.plugins.lock().unwrap_or_else(PoisonError::into_inner).insert(id, (plugin.clone(), answered.clone()));
-        let Launched { client, process } = self.inner.adopt(plugin);
-        Ok(Launched { client: Arc::new(Counting { client, answered }), process })
+        let Launched { client, process, executable_sha256 } = self.inner.adopt(plugin, sha256);
+        Ok(Launched { client: Arc::new(Counting { client, answered }), process, executable_sha256 })
     }
 }
 

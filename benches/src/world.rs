@@ -2,23 +2,26 @@
 //! plugin processes.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use goplugin::host::Forker;
 use kandev_host::{
-    actors::{EventBusHandle, Parts, RegistryHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryHandle, SettingsHandle, Surroundings},
     config::{self, Config},
-    domain::id::PluginId,
+    domain::{consent::Terms, id::PluginId},
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
-    http::{self, OperatorToken, Room, Services, Tasks},
-    process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot},
+    http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
+    platform::inbox::Inbox,
+    process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
     store::{
-        db::Db, packages::PackageStore, plugin_config::PluginConfigs, plugin_state::StateStore, records::RecordStore,
-        run_folder::RunFolder,
+        db::Db, inbox::InboxStore, log_files::LogFiles, packages::PackageStore, plugin_config::PluginConfigs,
+        plugin_state::StateStore, records::RecordStore, run_folder::RunFolder, trust::TrustStore,
     },
+    vault::{KeySource, Vault},
 };
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
@@ -69,8 +72,12 @@ impl World {
         let sockets = SocketRoot::prepare(run_folder.home_id(), &SocketRoot::places(|name| std::env::var_os(name)))?;
         let socket_folder = sockets.ensure()?.to_owned();
         let db = Db::connect(&config.database_url, timing, limits).await?;
+        let vault =
+            Vault::open(db.clone(), KeySource::File(config.home.join(kandev_host::vault::FILE_NAME)), limits).await?;
         let state = StateStore::new(db.clone(), limits);
+        let log_files = LogFiles::start(config.logs_dir(), limits)?;
         let packages = PackageStore::new(config.plugins_dir());
+        let trust = TrustStore::new(config.trust_dir(), limits);
         let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let forker = Forker::start()?;
@@ -79,7 +86,8 @@ impl World {
         let launcher = GoPluginLauncher::new(forker.clone(), environment, sockets, timing, limits);
         let tap = Arc::new(Tap::new(launcher));
         let bare = BareState::open(&home.path().join("kandev.db"), limits.database_connections).await?;
-        let inner = Arc::new(HostServices::new(state.clone(), configs, Arc::new(bus.clone()), limits));
+        let inner =
+            Arc::new(HostServices::new(state.clone(), configs.clone(), vault.clone(), Arc::new(bus.clone()), limits));
         let host_services: Arc<dyn HostServiceFactory> = Arc::new(Beside { inner, bare });
         let surroundings = Surroundings {
             timing: timing.clone(),
@@ -88,18 +96,46 @@ impl World {
             user_home: String::new(),
             launcher: tap.clone(),
             host_services: host_services.clone(),
+            log_files,
         };
         let registry = RegistryHandle::start(Parts {
             config: config.clone(),
             surroundings: Arc::new(surroundings),
             records: RecordStore::new(config.plugins_dir()),
             packages: packages.clone(),
+            trust: trust.clone(),
             state: state.clone(),
-            db,
+            vault: vault.clone(),
+            db: db.clone(),
             bus: bus.clone(),
             found: Vec::new(),
+            earlier_lines: BTreeMap::new(),
         });
-        let server = serve(&config, &registry, &bus, &packages)?;
+        let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
+        let services = Services {
+            registry: registry.clone(),
+            settings,
+            events: bus.clone(),
+            vault,
+            inbox: Inbox::new(InboxStore::new(db, limits)),
+            downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
+            packages: packages.clone(),
+            trust,
+            package_limits: limits.package(),
+            timing: timing.clone(),
+            limits: limits.clone(),
+            tasks: Tasks::new(tokio::runtime::Handle::current()),
+            webhook_room: Room::new(limits.webhook_room_bytes),
+            install_slots: Arc::new(Semaphore::new(limits.installs)),
+            follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
+            usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
+            requests: RequestFigures::default(),
+            public_metrics: config.metrics.public,
+            traced: config.telemetry.is_on(),
+            started_at: time::OffsetDateTime::now_utc(),
+        };
+        let token = OperatorToken::new(&TOKEN.to_owned().into());
+        let server = http::start(http::listen(config.listen)?, Arc::new(services), token)?;
         let address = server.address();
         Ok(Self {
             registry,
@@ -127,7 +163,7 @@ impl World {
         let bytes = tokio::fs::read(&path).await?;
         let body = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)]);
         let staged = self.packages.stage(body, &self.config.limits.package()).await?;
-        let installed = self.registry.install(staged).await?;
+        let installed = self.registry.install(staged, Terms::default()).await?;
         if let Some(warning) = installed.warning {
             return Err(format!("plugin {id} did not start: {warning}").into());
         }
@@ -141,27 +177,4 @@ impl World {
         self.server.stop(limit).await;
         Ok(())
     }
-}
-
-fn serve(
-    config: &Config,
-    registry: &RegistryHandle,
-    bus: &EventBusHandle,
-    packages: &PackageStore,
-) -> Outcome<http::Running> {
-    let (timing, limits) = (&config.timing, &config.limits);
-    let services = Services {
-        registry: registry.clone(),
-        events: bus.clone(),
-        downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
-        packages: packages.clone(),
-        package_limits: limits.package(),
-        timing: timing.clone(),
-        limits: limits.clone(),
-        tasks: Tasks::new(tokio::runtime::Handle::current()),
-        webhook_room: Room::new(limits.webhook_room_bytes),
-        install_slots: Arc::new(Semaphore::new(limits.installs)),
-    };
-    let token = OperatorToken::new(&TOKEN.to_owned().into());
-    Ok(http::start(http::listen(config.listen)?, Arc::new(services), token)?)
 }

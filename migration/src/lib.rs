@@ -12,6 +12,8 @@ use sea_orm_migration::{
 pub use sea_orm_migration::MigratorTrait;
 
 mod m20261129_000001_plugin_state;
+mod m20261129_000002_vault;
+mod m20261129_000003_inbox;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -20,7 +22,11 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m20261129_000001_plugin_state::Migration)]
+        vec![
+            Box::new(m20261129_000001_plugin_state::Migration),
+            Box::new(m20261129_000002_vault::Migration),
+            Box::new(m20261129_000003_inbox::Migration),
+        ]
     }
 }
 

@@ -1,7 +1,10 @@
 //! The event bus: matches a published event with the plugins' subscriptions and puts it into their lines, one delivery
 //! for each plugin however many of its patterns match (contract/lifecycle.md §10 row 11).
 //!
-//! It keeps no event and waits for no plugin: queues, order and retries are the plugin actors'.
+//! It keeps no event and waits for no plugin: queues, order and retries are the plugin actors'. The host's own services
+//! follow it by a [`Listener`].
+
+mod listener;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -11,6 +14,8 @@ use prost_types::{Struct, Value, value::Kind};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use uuid::Uuid;
 
+pub use listener::{Heard, Listener};
+
 use super::{
     AskError,
     plugin::Inlet,
@@ -18,6 +23,7 @@ use super::{
 };
 use crate::domain::{
     id::PluginId,
+    lifecycle_event::{self, Change},
     subject::{Pattern, Subject, matches, owner_conflict, plugin_event_name},
 };
 
@@ -66,6 +72,11 @@ pub enum PublishError {
         /// Whose events it would look like.
         owner: String,
     },
+    /// The subject would be one of the host's own.
+    #[error(
+        "event name \"{0}\" falls under \"plugin.lifecycle.\", where the host alone publishes; choose another name or id"
+    )]
+    Reserved(String),
     /// The payload is larger than `limits.event_bytes`.
     #[error("the event payload has {size} bytes, at most {limit} are accepted (limits.event_bytes)")]
     TooLarge {
@@ -112,6 +123,20 @@ impl EventBusHandle {
         ask(&self.addr, message, self.ask_timeout).await?
     }
 
+    /// Publishes a change of a plugin's status to every listener and to every subscribed plugin but the one it is
+    /// about. In the order of the calls, without waiting.
+    pub(super) fn announce(&self, change: Change) {
+        post(&self.addr, Announce(change));
+    }
+
+    /// Follows every event that matches `pattern` and is published from now on. At most `room` wait to be taken; more
+    /// are counted, not kept.
+    pub fn listen(&self, pattern: &str, room: usize) -> Listener {
+        let (ear, listener) = listener::new(Pattern::new(pattern), room);
+        post(&self.addr, Listen(ear));
+        listener
+    }
+
     /// Tells the bus of an installed plugin; replaces what it knew of it.
     pub(super) fn subscribe(&self, id: PluginId, patterns: Vec<Pattern>, inlet: Inlet) {
         post(&self.addr, Subscribe { id, patterns, inlet });
@@ -148,6 +173,14 @@ struct Emit {
 
 #[derive(Message)]
 #[rtype(result = "()")]
+struct Announce(Change);
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Listen(listener::Ear);
+
+#[derive(Message)]
+#[rtype(result = "()")]
 struct Subscribe {
     id: PluginId,
     patterns: Vec<Pattern>,
@@ -167,6 +200,7 @@ struct Subscription {
 #[derive(Default)]
 struct EventBus {
     subscriptions: BTreeMap<PluginId, Subscription>,
+    ears: Vec<listener::Ear>,
 }
 
 impl Actor for EventBus {
@@ -174,7 +208,8 @@ impl Actor for EventBus {
 }
 
 impl EventBus {
-    fn publish(&self, event: NewEvent) -> Uuid {
+    /// `about` gets nothing: an event about itself could crash a plugin each time it starts.
+    fn publish(&mut self, event: NewEvent, about: Option<&PluginId>) -> Uuid {
         let id = Uuid::now_v7();
         let event = Arc::new(Event {
             id,
@@ -188,7 +223,11 @@ impl EventBus {
             payload: event.payload,
             published: tokio::time::Instant::now().into_std(),
         });
-        for subscription in self.subscriptions.values() {
+        self.ears.retain(|ear| ear.hear(&event));
+        for (id, subscription) in &self.subscriptions {
+            if about == Some(id) {
+                continue;
+            }
             if subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject)) {
                 subscription.inlet.put(Arc::clone(&event));
             }
@@ -201,7 +240,7 @@ impl Handler<Publish> for EventBus {
     type Result = MessageResult<Publish>;
 
     fn handle(&mut self, Publish(event): Publish, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.publish(event))
+        MessageResult(self.publish(event, None))
     }
 }
 
@@ -217,7 +256,34 @@ impl Handler<Emit> for EventBus {
         let Some(subject) = Subject::of_plugin(&emitter, &name) else {
             return Err(PublishError::InvalidName(name));
         };
-        Ok(self.publish(NewEvent { subject, workspace_id: String::new(), payload }))
+        if lifecycle_event::is_reserved(subject.as_str()) {
+            return Err(PublishError::Reserved(name));
+        }
+        Ok(self.publish(NewEvent { subject, workspace_id: String::new(), payload }, None))
+    }
+}
+
+impl Handler<Announce> for EventBus {
+    type Result = ();
+
+    fn handle(&mut self, Announce(change): Announce, _: &mut Context<Self>) {
+        let (subject, payload) = match (change.subject(), serde_json::to_value(&change)) {
+            (Ok(subject), Ok(serde_json::Value::Object(payload))) => (subject, payload),
+            (subject, payload) => {
+                tracing::error!(plugin.id = %change.plugin_id, ?subject, ?payload, "a lifecycle event has no form");
+                return;
+            }
+        };
+        let payload = Some(kandev_proto::struct_from_json(payload));
+        self.publish(NewEvent { subject, workspace_id: String::new(), payload }, Some(&change.plugin_id));
+    }
+}
+
+impl Handler<Listen> for EventBus {
+    type Result = ();
+
+    fn handle(&mut self, Listen(ear): Listen, _: &mut Context<Self>) {
+        self.ears.push(ear);
     }
 }
 

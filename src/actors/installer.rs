@@ -1,23 +1,39 @@
-//! The sequences of install, upgrade and uninstall (contract/manifest.md §6 and §13, architecture.md §4). Each claims
-//! its plugin id at the registry and holds the claim until the plugin starts, or is gone.
+//! The sequences of install, upgrade, rollback and uninstall (contract/manifest.md §6 and §13, architecture.md §4). Each
+//! claims its plugin id at the registry until it is done; while a new version starts, the claim is open.
+//!
+//! This file has install and uninstall; `change` exchanges one version for another, `rollback` goes back, `unfinished`
+//! ends what a killed host left, `preview` looks without touching.
 //!
 //! Every step that can be lost in a crash is named in docs/runtime-semantics.md with what the next start makes of it.
+
+mod change;
+mod preview;
+mod rollback;
+mod unfinished;
 
 use std::sync::Arc;
 
 use time::OffsetDateTime;
 
+use self::change::Change;
+pub use self::preview::Preview;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{Adopt, Claim, Forget, Installed, Operate, RegistryError, Restore, Shared, should_run},
+    registry::{Adopt, Claim, ClaimGuard, Departed, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared},
     spawn::{ask, post},
 };
 use crate::{
+    config::SignaturePolicy,
     domain::{
+        consent::{self, Difference, Direction, Side, Terms},
         id::PluginId,
+        package::{Digest, hex},
         platform::host_platform,
-        record::{PluginRecord, RecordState, Status},
+        record::{self, PluginRecord, RecordState, Status},
+        signature::{PackageSignature, Trust},
+        trust::KeyName,
+        upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,
     },
     failpoint,
@@ -35,115 +51,136 @@ impl Installer {
     }
 
     /// See [`super::RegistryHandle::install`].
-    pub async fn install(&self, staged: Staged) -> Result<Installed, RegistryError> {
+    pub async fn install(&self, staged: Staged, terms: Terms) -> Result<Installed, RegistryError> {
         failpoint::hit("install.staged");
-        let unpacked =
-            self.shared.packages.unpack(staged, self.shared.config.limits.package(), &host_platform()).await?;
+        let (id, unpacked) = self.unpack(staged, &terms).await?;
         failpoint::hit("install.unpacked");
-        let id = PluginId::new(&unpacked.manifest.id).map_err(|error| RegistryError::Storage(error.to_string()))?;
         let claim = self.ask_registry(Claim(id.clone())).await??;
-        let mut warnings = unpacked.warnings.clone();
-        warnings.push(unpacked.signature.warning());
-        self.place(&id, unpacked, claim.present.as_ref()).await?;
-        // From here on an operator may overrule the start; the package is installed whatever becomes of it.
-        let start =
-            Operate { id: id.as_str().to_owned(), want: Want::Started, claimed: false, release: Some(claim.guard) };
-        let started = ask(&self.shared.addr, start, self.shared.command_timeout()).await.map_err(RegistryError::from);
-        let installed = match started.flatten() {
-            Ok(plugin) => Installed { plugin, warning: None, warnings },
-            Err(error) => {
-                let warning = match error {
-                    RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. } => reason,
-                    other => other.to_string(),
-                };
-                let plugin = self.view(&id).await.map_err(|_| RegistryError::Overtaken {
-                    id: id.clone(),
-                    reason: format!("the plugin was uninstalled while it was being started: {warning}"),
-                })?;
-                Installed { plugin, warning: Some(warning), warnings }
-            }
+        let warnings = warnings(&unpacked);
+        let (plugin, warning) = match &claim.present {
+            None => self.install_first(&id, unpacked, &claim.guard).await?,
+            Some(before) => self.upgrade(&before.record, unpacked, &terms, &claim.guard).await?,
         };
-        self.prune(&installed.plugin).await;
-        Ok(installed)
+        Ok(Installed { plugin, warning, warnings })
     }
 
-    /// Everything between the verified package and the start: nothing may be left half done for a caller to see.
-    async fn place(
+    /// Whose signature counts now, and whether one is needed.
+    async fn trust(&self) -> Result<Trust, RegistryError> {
+        let store = self.shared.trust.clone();
+        let loaded = blocking(move || Ok(store.load()?)).await?;
+        loaded.log();
+        let required = self.shared.config.install.signatures == SignaturePolicy::Require;
+        Ok(Trust { keys: loaded.keys, required })
+    }
+
+    /// Everything that can be told of a package without looking at what is installed.
+    async fn unpack(&self, staged: Staged, terms: &Terms) -> Result<(PluginId, Unpacked), RegistryError> {
+        if let Some(wanted) = terms.sha256.filter(|wanted| *wanted != staged.sha256) {
+            return Err(RegistryError::OtherPackage { wanted: hex(&wanted), found: hex(&staged.sha256) });
+        }
+        let limits = self.shared.config.limits.package();
+        let unpacked = self.shared.packages.unpack(staged, limits, &host_platform(), self.trust().await?).await?;
+        let id = PluginId::new(&unpacked.manifest.id).map_err(|error| RegistryError::Storage(error.to_string()))?;
+        check_minimum(&unpacked.manifest.min_kandev_version, &self.shared.config.compat_version)?;
+        Ok((id, unpacked))
+    }
+
+    /// A first install stays when it does not start: there is nothing to go back to, and its operator may mend it.
+    async fn install_first(
         &self,
         id: &PluginId,
         unpacked: Unpacked,
-        present: Option<&PluginView>,
-    ) -> Result<(), RegistryError> {
-        let manifest = &unpacked.manifest;
-        check_minimum(&manifest.min_kandev_version, &self.shared.config.compat_version)?;
-        if let Some(present) = present {
-            if present.record.manifest.version == manifest.version {
-                return Err(RegistryError::AlreadyInstalled(present.record.state.install_path.clone().into()));
-            }
-            if let Err(error) = self.operate(id, Want::Held, true).await {
-                self.put_back(present).await;
-                return Err(error);
-            }
-            failpoint::hit("upgrade.held");
+        guard: &ClaimGuard,
+    ) -> Result<(PluginView, Option<String>), RegistryError> {
+        let version = unpacked.manifest.version.clone();
+        if let Err(error) = self.place_first(id, unpacked).await {
+            post(&self.shared.addr, Forget(id.clone()));
+            post(&self.shared.addr, Departed(id.clone()));
+            self.remove_version(id, &version).await;
+            return Err(error);
         }
-        let version = manifest.version.clone();
-        let placed = self.place_and_record(id, unpacked, present).await;
-        if placed.is_err() {
-            self.take_out(id, version, present).await;
-        }
-        placed
+        // From here on an operator may overrule the start; the package is installed whatever becomes of it.
+        guard.open();
+        let warning = match self.operate(id, Want::Started, true).await {
+            Ok(plugin) => return Ok((plugin, None)),
+            Err(RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. }) => reason,
+            Err(other) => other.to_string(),
+        };
+        let plugin = self.view_of(id.as_str()).await.map_err(|_| RegistryError::Overtaken {
+            id: id.clone(),
+            reason: format!("the plugin was uninstalled while it was being started: {warning}"),
+        })?;
+        Ok((plugin, Some(warning)))
     }
 
-    async fn place_and_record(
-        &self,
-        id: &PluginId,
-        unpacked: Unpacked,
-        present: Option<&PluginView>,
-    ) -> Result<(), RegistryError> {
-        let record = self.place_files(id, unpacked, present).await?;
+    async fn place_first(&self, id: &PluginId, unpacked: Unpacked) -> Result<(), RegistryError> {
+        let record = self.place_files(id, unpacked).await?;
         failpoint::hit("install.placed");
         self.ask_registry(Adopt(record)).await??;
         failpoint::hit("install.recorded");
         Ok(())
     }
 
+    /// Another version over an installed one. All that can be done while the old one runs is done before it is held.
+    async fn upgrade(
+        &self,
+        before: &PluginRecord,
+        unpacked: Unpacked,
+        terms: &Terms,
+        guard: &ClaimGuard,
+    ) -> Result<(PluginView, Option<String>), RegistryError> {
+        let difference = self.difference(Some(before), &unpacked);
+        if difference.direction == Direction::Same {
+            return Err(RegistryError::AlreadyInstalled(before.state.install_path.clone().into()));
+        }
+        if !terms.accept.holds(&difference.needs) {
+            let (id, sha256) = (before.id().clone(), hex(&unpacked.facts.sha256));
+            return Err(RegistryError::ConsentNeeded { id, difference: Box::new(difference), sha256 });
+        }
+        let now = OffsetDateTime::now_utc();
+        let note = LastUpgrade::begin(before, &unpacked.manifest.version, ChangeKind::Install, now);
+        let change = Change { before, note, guard };
+        self.announce(&change).await?;
+        let mut record = match self.place_files(before.id(), unpacked).await {
+            Ok(record) => record,
+            Err(error) => {
+                self.abandon(&change).await;
+                return Err(error);
+            }
+        };
+        failpoint::hit("install.placed");
+        record.state.auto_update = before.state.auto_update;
+        record.state.previous_version = Some(before.manifest.version.clone());
+        self.exchange(&change, record, true).await
+    }
+
+    fn difference(&self, before: Option<&PluginRecord>, unpacked: &Unpacked) -> Difference {
+        let installed =
+            before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
+        let signer = unpacked.signature.signer().map(KeyName::as_str);
+        let offered = Side { manifest: &unpacked.manifest, signer };
+        consent::compare(installed, offered, self.shared.config.install.capability_consent)
+    }
+
     /// Moves the package to its place. A folder of that version that no record owns (an earlier version that was kept,
     /// what a crash left) makes room for it.
-    async fn place_files(
-        &self,
-        id: &PluginId,
-        unpacked: Unpacked,
-        present: Option<&PluginView>,
-    ) -> Result<PluginRecord, RegistryError> {
+    async fn place_files(&self, id: &PluginId, unpacked: Unpacked) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
+        let (warnings, signature, executable) = (warnings(&unpacked), unpacked.signature.clone(), unpacked.executable);
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let install_path = blocking(move || {
             packages.remove_version(&owner, &unpacked.manifest.version)?;
             Ok(packages.promote(&owner, unpacked)?)
         })
         .await?;
-        let state = RecordState {
-            status: Status::Registered,
-            install_path: install_path.to_string_lossy().into_owned(),
-            signed: false,
-            auto_update: present.and_then(|present| present.record.state.auto_update),
-            installed_at: OffsetDateTime::now_utc(),
-            restart_count: 0,
-            restarting: false,
-            last_error: None,
-            last_error_at: None,
-            previous_version: present.map(|present| present.record.manifest.version.clone()),
-        };
+        let place = install_path.to_string_lossy().into_owned();
+        let state = installed(place, &signature, &executable, &warnings);
         Ok(PluginRecord::new(id.clone(), manifest, state))
     }
 
-    /// An install failed before its record was on disk: what was there before is there again.
-    async fn take_out(&self, id: &PluginId, version: String, present: Option<&PluginView>) {
-        match present {
-            Some(present) => self.put_back(present).await,
-            None => post(&self.shared.addr, Forget(id.clone())),
-        }
-        let (packages, owner) = (self.shared.packages.clone(), id.clone());
+    /// Removes a version that came to nothing, and the plugin's folder when it is empty then.
+    async fn remove_version(&self, id: &PluginId, version: &str) {
+        let (packages, owner, version) = (self.shared.packages.clone(), id.clone(), version.to_owned());
         let removed = blocking(move || {
             packages.remove_version(&owner, &version)?;
             Ok(packages.remove_empty(&owner)?)
@@ -153,48 +190,11 @@ impl Installer {
         }
     }
 
-    /// An upgrade failed before its record was on disk: the old version is as it was before.
-    async fn put_back(&self, present: &PluginView) {
-        let id = present.record.id().clone();
-        if let Err(error) =
-            self.ask_registry(Adopt(present.record.clone())).await.map_err(RegistryError::from).flatten()
-        {
-            tracing::warn!(plugin.id = %id, %error, "the record before the failed upgrade was not written again");
-        }
-        if !should_run(&present.record) {
-            return;
-        }
-        if let Err(error) = self.operate(&id, Want::Started, true).await {
-            tracing::warn!(plugin.id = %id, %error, "the version before the failed upgrade did not come back");
-        }
-    }
-
-    /// Keeps the present version and the one before it (contract/manifest.md §11). Only when the new one runs.
-    async fn prune(&self, installed: &PluginView) {
-        let id = installed.record.id().clone();
-        // An install that is under way keeps its folder: it prunes when it is done.
-        let Ok(Ok(claim)) = self.ask_registry(Claim(id.clone())).await else { return };
-        let Some(present) = claim.present.filter(|present| present.record.state.status == Status::Active) else {
-            return;
-        };
-        let Some(before) = present.record.state.previous_version else { return };
-        failpoint::hit("upgrade.pruning");
-        let keep = [present.record.manifest.version, before];
-        let (packages, owner) = (self.shared.packages.clone(), id.clone());
-        let pruned = blocking(move || {
-            let mut old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
-            Ok(old.try_for_each(|version| packages.remove_version(&owner, &version))?)
-        });
-        if let Err(error) = pruned.await {
-            tracing::warn!(plugin.id = %id, %error, "old versions could not be removed");
-        }
-    }
-
     /// See [`super::RegistryHandle::uninstall`].
     pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
         let present = self.view_of(id).await?;
         let id = present.record.id().clone();
-        let claim = self.ask_registry(Claim(id.clone())).await??;
+        let claim = self.ask_registry(Seize(id.clone())).await??;
         let Some(present) = claim.present else {
             return Err(RegistryError::NotFound(id.as_str().to_owned()));
         };
@@ -216,6 +216,7 @@ impl Installer {
             self.ask_registry(Restore(record)).await??;
             return Err(error);
         }
+        post(&self.shared.addr, Departed(id));
         Ok(())
     }
 
@@ -226,7 +227,7 @@ impl Installer {
         let set_aside = blocking(move || Ok(packages.set_aside(&owner)?)).await;
         failpoint::hit("uninstall.set_aside");
         let rows_removed = match set_aside {
-            Ok(()) => self.shared.state.delete_all(id).await.map_err(RegistryError::from),
+            Ok(()) => self.remove_rows(id).await,
             Err(error) => Err(error),
         };
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
@@ -235,19 +236,23 @@ impl Installer {
             return Err(error);
         }
         failpoint::hit("uninstall.rows_removed");
+        // Before the record, which tells the next start that something is left.
+        self.shared.log_files.remove(id, self.shared.ask_timeout()).await;
         if let Err(error) = blocking(move || Ok(packages.finish_removal(&owner)?)).await {
             tracing::warn!(plugin.id = %id, %error, "files of an uninstalled plugin remain; the next start removes them");
         }
         Ok(())
     }
 
-    async fn operate(&self, id: &PluginId, want: Want, claimed: bool) -> Result<PluginView, RegistryError> {
-        let operate = Operate { id: id.as_str().to_owned(), want, claimed, release: None };
-        ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
+    async fn remove_rows(&self, id: &PluginId) -> Result<(), RegistryError> {
+        self.shared.vault.delete_namespace(id).await?;
+        failpoint::hit("uninstall.secrets_removed");
+        Ok(self.shared.state.delete_all(id).await?)
     }
 
-    async fn view(&self, id: &PluginId) -> Result<PluginView, RegistryError> {
-        self.view_of(id.as_str()).await
+    async fn operate(&self, id: &PluginId, want: Want, claimed: bool) -> Result<PluginView, RegistryError> {
+        let operate = Operate { id: id.as_str().to_owned(), want, claimed };
+        ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
     }
 
     async fn view_of(&self, id: &str) -> Result<PluginView, RegistryError> {
@@ -261,6 +266,22 @@ impl Installer {
         super::registry::Registry: actix::Handler<M>,
     {
         ask(&self.shared.addr, message, self.shared.ask_timeout()).await
+    }
+}
+
+/// What an operator should know of a package.
+fn warnings(unpacked: &Unpacked) -> Vec<String> {
+    unpacked.warnings.iter().cloned().chain(unpacked.signature.warning()).collect()
+}
+
+/// What the record of a package says that was put in place, or found there, with this signature.
+fn installed(place: String, signature: &PackageSignature, executable: &Digest, warnings: &[String]) -> RecordState {
+    RecordState {
+        signed: signature.signer().is_some(),
+        signer: signature.signer().map(ToString::to_string),
+        warnings: record::keep_warnings(warnings),
+        executable_sha256: Some(hex(executable)),
+        ..RecordState::installed(place, OffsetDateTime::now_utc())
     }
 }
 

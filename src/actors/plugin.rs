@@ -7,36 +7,40 @@
 mod delivery;
 mod door;
 mod supervision;
+mod vitals;
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-pub use self::door::{CallPermit, CallRefused};
-use self::supervision::Running;
-use self::{delivery::Nudge, door::DoorKeeper};
+use self::{delivery::Nudge, door::DoorKeeper, supervision::Running};
 pub(super) use self::{
     delivery::{Inlet, Line},
     door::Door,
 };
-use super::spawn::{Tasks, post_to};
+pub use self::{
+    door::{CallPermit, CallRefused},
+    vitals::{Alive, Figures, Vitals, WebhookOutcome},
+};
+use super::{
+    log::PluginLog,
+    spawn::{Tasks, post_to},
+};
 use crate::{
     config::{Limits, Timing},
     domain::{
         drop_report::{DropReport, Drops},
         id::PluginId,
         lifecycle::{Input, Lifecycle, Settlement},
-        log_line::{Level, LogBuffer, LogLine, Stream},
+        log_line::Level,
         manifest::Manifest,
         record::{PluginRecord, Status},
     },
     process::{HostServiceFactory, Launcher},
+    store::log_files::LogFiles,
 };
 
 /// What every plugin actor works with.
@@ -53,6 +57,8 @@ pub struct Surroundings {
     pub launcher: Arc<dyn Launcher>,
     /// Makes the Host service a process is offered.
     pub host_services: Arc<dyn HostServiceFactory>,
+    /// Keeps the plugins' log lines on disk.
+    pub log_files: LogFiles,
 }
 
 /// The part of a record that changes while a plugin lives.
@@ -70,6 +76,8 @@ pub struct LiveState {
     pub last_error: Option<String>,
     /// When it happened.
     pub last_error_at: Option<OffsetDateTime>,
+    /// SHA-256 that the executable must have, once it is known.
+    pub executable_sha256: Option<String>,
 }
 
 /// A change, reported upward.
@@ -145,6 +153,7 @@ pub struct PluginHandle {
     pub(super) id: PluginId,
     pub(super) manifest: Arc<Manifest>,
     pub(super) door: Door,
+    pub(super) vitals: Arc<Vitals>,
 }
 
 impl PluginHandle {
@@ -156,6 +165,11 @@ impl PluginHandle {
     /// The installed version's manifest.
     pub fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest
+    }
+
+    /// The plugin's figures.
+    pub fn vitals(&self) -> &Arc<Vitals> {
+        &self.vitals
     }
 
     /// Asks to make one webhook call.
@@ -201,7 +215,8 @@ pub struct PluginActor {
     counted_drops: Drops,
     door: DoorKeeper,
     waiters: Vec<Waiter>,
-    log: Arc<Mutex<LogBuffer>>,
+    log: Arc<PluginLog>,
+    vitals: Arc<Vitals>,
     tasks: Tasks,
     _gone: GoneGuard,
 }
@@ -217,16 +232,18 @@ pub struct Birth {
     /// Learns of the actor's end.
     pub gone: Recipient<ActorGone>,
     /// Kept by the registry, so that it outlives the actor.
-    pub log: Arc<Mutex<LogBuffer>>,
+    pub log: Arc<PluginLog>,
+    /// The same.
+    pub vitals: Arc<Vitals>,
 }
 
 impl PluginActor {
     /// A plugin without a process.
     pub fn new(birth: Birth, surroundings: Arc<Surroundings>) -> Self {
-        let Birth { record, incarnation, registry, gone, log } = birth;
+        let Birth { record, incarnation, registry, gone, log, vitals } = birth;
         let id = record.id().clone();
         let (timing, limits) = (&surroundings.timing, &surroundings.limits);
-        Self {
+        let actor = Self {
             _gone: GoneGuard { recipient: gone, id: id.clone(), incarnation },
             incarnation,
             registry,
@@ -246,6 +263,7 @@ impl PluginActor {
                 restart_count: record.state.restart_count,
                 last_error: record.state.last_error.clone(),
                 last_error_at: record.state.last_error_at,
+                executable_sha256: record.state.executable_sha256.clone(),
             },
             reported: None,
             running: None,
@@ -264,11 +282,16 @@ impl PluginActor {
             door: DoorKeeper(Door::new(limits.webhook_concurrency)),
             waiters: Vec::new(),
             log,
+            vitals,
             tasks: Tasks::default(),
             id,
             record,
             surroundings,
-        }
+        };
+        actor.vitals.follow(&actor.line);
+        // An earlier actor may have left a process to be seen that is gone.
+        actor.show_vitals();
+        actor
     }
 
     /// Where calls into the plugin pass.
@@ -283,8 +306,7 @@ impl PluginActor {
 
     /// Notes something about the plugin where its operator looks first: among its own lines.
     fn note(&self, level: Level, message: String) {
-        let line = LogLine { time: OffsetDateTime::now_utc(), level, stream: Stream::Host, message };
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.log.note(level, message);
     }
 
     /// Reports the live state upward when it changed.
@@ -391,6 +413,7 @@ impl Handler<Replace> for PluginActor {
         self.live.restart_count = record.state.restart_count;
         self.live.last_error = record.state.last_error.clone();
         self.live.last_error_at = record.state.last_error_at;
+        self.live.executable_sha256 = record.state.executable_sha256.clone();
         self.live.revision += 1;
         self.record = record;
         self.tend_line();

@@ -6,44 +6,56 @@
 //! plugin id here, and never hold up another id.
 
 mod actor;
+mod announce;
+mod claims;
 mod directory;
 mod disk;
+mod logs;
 mod messages;
+mod version;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
 pub(super) use self::{
     actor::Registry,
-    messages::{Adopt, Claim, Forget, Operate, Restore},
+    claims::{Claim, ClaimGuard, Claimed, Seize},
+    messages::{Adopt, Departed, Forget, Operate, Restore},
+    version::NoteUpgrade,
 };
 use self::{
     directory::Directory,
     messages::{BootAll, Get, List, Logs, StopAll},
 };
 use super::{
-    AskError, EventBusHandle, PluginHandle, PluginView,
-    installer::Installer,
+    AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
+    installer::{Installer, Preview},
     plugin::{Surroundings, Want},
     spawn::{ask, start},
+    sync::{SyncDesk, Syncer},
 };
 use crate::{
     config::Config,
     domain::{
+        consent::{Difference, Terms},
         id::PluginId,
         log_line::LogLine,
         package::PackageError,
         record::{PluginRecord, Status},
+        sync::SyncReport,
         version::MinVersionError,
     },
     store::{
-        db::Db,
+        db::{Db, FaultCounts},
         fs::FileError,
+        log_files::{LogFiles, LostLines},
         packages::{PackageStore, PackageStoreError, Staged},
         plugin_state::{StateError, StateStore},
         records::RecordStore,
+        trust::TrustStore,
     },
+    vault::{Vault, VaultError},
 };
 
 /// Why a command about plugins failed. `http::error` maps it.
@@ -52,8 +64,8 @@ pub enum RegistryError {
     /// No such plugin.
     #[error("plugin not found")]
     NotFound(String),
-    /// An install, upgrade or uninstall of this id is under way.
-    #[error("plugin \"{0}\" is being installed, upgraded or uninstalled; try again when that is done")]
+    /// An install, upgrade, uninstall or a save of the settings of this id is under way.
+    #[error("plugin \"{0}\" is being installed, upgraded, configured or uninstalled; try again when that is done")]
     Busy(PluginId),
     /// The same version is installed already.
     #[error("pkgtar: version already installed: {}", .0.display())]
@@ -61,6 +73,55 @@ pub enum RegistryError {
     /// The package breaks a rule.
     #[error(transparent)]
     Package(#[from] PackageError),
+    /// The package differs from what is installed in a way that needs an operator's word.
+    #[error(
+        "plugin \"{id}\": version {} {difference}; look at it, and to install it all the same send accept={} with the request",
+        difference.offered,
+        difference.needs
+    )]
+    ConsentNeeded {
+        /// Which plugin.
+        id: PluginId,
+        /// What would change.
+        difference: Box<Difference>,
+        /// SHA-256 of the package in hexadecimal.
+        sha256: String,
+    },
+    /// The package is not the one the request means.
+    #[error(
+        "the package has the sha256 {found}, the request means {wanted}: look at the new package before you accept it"
+    )]
+    OtherPackage {
+        /// In hexadecimal.
+        wanted: String,
+        /// In hexadecimal.
+        found: String,
+    },
+    /// Another version was installed and did not come up; what was there before is there again.
+    #[error("plugin \"{id}\": version {version} did not come up, {back}: {reason}")]
+    ChangeFailed {
+        /// Whose.
+        id: PluginId,
+        /// The version that failed.
+        version: String,
+        /// What is there now: `1.0.0 runs again`.
+        back: String,
+        /// One redacted line.
+        reason: String,
+    },
+    /// Nothing to go back to.
+    #[error("plugin \"{0}\" has no earlier version to go back to: only a version that an upgrade replaced is kept")]
+    NoEarlierVersion(PluginId),
+    /// What was kept is not what was installed.
+    #[error("plugin \"{id}\": the kept version {version} cannot be used, install its package again: {reason}")]
+    EarlierVersionBroken {
+        /// Whose.
+        id: PluginId,
+        /// Which.
+        version: String,
+        /// Which rule its files break.
+        reason: String,
+    },
     /// The package asks for a newer platform.
     #[error(transparent)]
     TooOld(#[from] MinVersionError),
@@ -80,6 +141,9 @@ pub enum RegistryError {
         /// What happened.
         reason: String,
     },
+    /// As many syncs run or wait as may.
+    #[error("too many syncs at once, try again (limits.syncs)")]
+    TooManySyncs,
     /// The host ends and takes no commands.
     #[error("the host is stopping")]
     Stopping,
@@ -89,6 +153,9 @@ pub enum RegistryError {
     /// The database failed; the text is for the log.
     #[error("plugin state: {0}")]
     State(#[from] StateError),
+    /// The vault failed; the text is for the log.
+    #[error("plugin secrets: {0}")]
+    Vault(#[from] VaultError),
     /// An actor did not answer.
     #[error(transparent)]
     Ask(#[from] AskError),
@@ -132,14 +199,20 @@ pub struct Parts {
     pub records: RecordStore,
     /// The packages on disk.
     pub packages: PackageStore,
+    /// The keys whose signatures count.
+    pub trust: TrustStore,
     /// The plugins' stored state.
     pub state: StateStore,
+    /// The plugins' secrets.
+    pub vault: Vault,
     /// The database, for readiness.
     pub db: Db,
     /// The event bus.
     pub bus: EventBusHandle,
     /// The records found at start.
     pub found: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote, of the plugins found.
+    pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
 
 /// Typed access to the registry. Cheap to clone.
@@ -154,8 +227,14 @@ pub(super) struct Shared {
     pub directory: Directory,
     pub config: Arc<Config>,
     pub packages: PackageStore,
+    pub trust: TrustStore,
     pub state: StateStore,
+    pub vault: Vault,
     pub db: Db,
+    /// Home folder of the user the host runs as; hidden in diagnostics.
+    pub user_home: String,
+    pub sync: SyncDesk,
+    pub log_files: LogFiles,
 }
 
 impl Shared {
@@ -174,18 +253,38 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, state, db, bus, found } = parts;
-        let (directory, places) = (Directory::default(), packages.clone());
-        let registry = Registry::new(Arc::clone(&config), surroundings, records, places, bus, directory.clone(), found);
+        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found, earlier_lines } =
+            parts;
+        let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
+        let sync = SyncDesk::new(config.limits.syncs);
+        let (settings, places) = (Arc::clone(&config), packages.clone());
+        let registry = Registry::new(settings, surroundings, records, places, bus, found, earlier_lines);
+        let directory = registry.directory();
         let addr = start(registry);
-        Self { shared: Arc::new(Shared { addr, directory, config, packages, state, db }) }
+        let shared = Shared { addr, directory, config, packages, trust, state, vault, db, user_home, sync, log_files };
+        Self { shared: Arc::new(shared) }
     }
 
-    /// Starts what should run, `limits.boot_parallelism` at a time; returns when every start has ended.
+    /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
+    /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
+    /// has ended.
     pub async fn boot(&self) -> Result<(), RegistryError> {
-        let plugins = ask(&self.shared.addr, List, self.shared.ask_timeout()).await?;
+        let plugins = self.list().await?;
         let starts = plugins.len() as u32 + 1;
-        Ok(ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts).await?)
+        let installer = self.installer();
+        let unfinished = installer.claim_unfinished(plugins).await;
+        let boot = async {
+            let boot = ask(&self.shared.addr, BootAll, self.shared.command_timeout() * starts);
+            let (booted, ()) = tokio::join!(boot, installer.finish(unfinished));
+            Ok(booted?)
+        };
+        Syncer::new(Arc::clone(&self.shared)).boot(boot).await
+    }
+
+    /// Registers folders and installs packages that were put into the plugins folder, and finds plugins whose folder is
+    /// gone. One sync at a time; `limits.syncs` run or wait.
+    pub async fn sync(&self) -> Result<SyncReport, RegistryError> {
+        Syncer::new(Arc::clone(&self.shared)).sync().await
     }
 
     /// All plugins, by id.
@@ -206,8 +305,8 @@ impl RegistryHandle {
         self.shared.directory.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
     }
 
-    /// The newest log lines, oldest first.
-    pub async fn logs(&self, id: &str) -> Result<Vec<LogLine>, RegistryError> {
+    /// A plugin's log, to be read and followed.
+    pub async fn log(&self, id: &str) -> Result<Arc<PluginLog>, RegistryError> {
         ask(&self.shared.addr, Logs(id.to_owned()), self.shared.ask_timeout()).await?
     }
 
@@ -216,9 +315,30 @@ impl RegistryHandle {
         self.list().await.is_ok() && self.shared.db.ready().await
     }
 
-    /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it.
-    pub async fn install(&self, staged: Staged) -> Result<Installed, RegistryError> {
-        Installer::new(Arc::clone(&self.shared)).install(staged).await
+    /// Database work that failed since the start.
+    pub fn database_faults(&self) -> FaultCounts {
+        self.shared.db.fault_counts()
+    }
+
+    /// Log lines that are not on disk, since the start.
+    pub fn lost_lines(&self) -> LostLines {
+        self.shared.log_files.lost()
+    }
+
+    /// Verifies, unpacks and installs a staged package, or upgrades to it, and starts it. An upgrade that does not come
+    /// up is undone.
+    pub async fn install(&self, staged: Staged, terms: Terms) -> Result<Installed, RegistryError> {
+        self.installer().install(staged, terms).await
+    }
+
+    /// Verifies a staged package as [`Self::install`] does and tells what it would change. Leaves nothing.
+    pub async fn preview(&self, staged: Staged, terms: Terms) -> Result<Preview, RegistryError> {
+        self.installer().preview(staged, terms).await
+    }
+
+    /// Goes back to the version that the present one replaced, after its files were verified.
+    pub async fn rollback(&self, id: &str) -> Result<Installed, RegistryError> {
+        self.installer().rollback(id).await
     }
 
     /// Starts a plugin and waits until it is healthy. Without effect on one that runs.
@@ -231,9 +351,9 @@ impl RegistryHandle {
         self.operate(id, Want::Disabled).await
     }
 
-    /// Stops a plugin and removes everything of it: process, versions, record, own files, state.
+    /// Stops a plugin and removes everything of it: process, versions, record, own files, secrets, state.
     pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
-        Installer::new(Arc::clone(&self.shared)).uninstall(id).await
+        self.installer().uninstall(id).await
     }
 
     /// Stops every plugin and refuses commands from now on. Returns the ids that did not stop in time.
@@ -241,8 +361,12 @@ impl RegistryHandle {
         Ok(ask(&self.shared.addr, StopAll, self.shared.command_timeout()).await?)
     }
 
+    fn installer(&self) -> Installer {
+        Installer::new(Arc::clone(&self.shared))
+    }
+
     async fn operate(&self, id: &str, want: Want) -> Result<PluginView, RegistryError> {
-        let operate = Operate { id: id.to_owned(), want, claimed: false, release: None };
+        let operate = Operate { id: id.to_owned(), want, claimed: false };
         ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
     }
 }

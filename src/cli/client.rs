@@ -5,7 +5,11 @@
 use std::{path::PathBuf, time::Duration};
 
 use futures_util::StreamExt as _;
-use reqwest::{Method, RequestBuilder, Response, Url, redirect::Policy};
+use reqwest::{
+    Method, RequestBuilder, Response, StatusCode, Url,
+    header::{ETAG, HeaderValue},
+    redirect::Policy,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,6 +108,8 @@ pub enum ClientError {
         code: String,
         /// For people.
         text: String,
+        /// For programs; `null` when the host has none.
+        details: Box<Value>,
     },
     /// The HTTP library cannot be set up.
     #[error("cannot set up the client: {0}")]
@@ -115,6 +121,17 @@ pub enum ClientError {
 struct Refusal {
     error: String,
     code: String,
+    /// Of a config: every broken rule, of which the text may name the first only.
+    #[serde(default)]
+    violations: Vec<Violation>,
+    #[serde(default)]
+    details: Value,
+}
+
+#[derive(Deserialize)]
+struct Violation {
+    path: String,
+    message: String,
 }
 
 /// One host, one operator.
@@ -169,9 +186,17 @@ impl Client {
 
     /// A request with the token. Each element of `path` is one segment.
     pub fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_with(method, path, &[] as &[(&str, &str)])
+    }
+
+    /// [`Self::request`] with a query.
+    pub fn request_with(&self, method: Method, path: &[&str], query: &[(&str, impl AsRef<str>)]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
         }
         self.http.request(method, url).bearer_auth(self.token.expose_secret())
     }
@@ -179,6 +204,17 @@ impl Client {
     /// GET, the answer's JSON.
     pub async fn get(&self, path: &[&str]) -> Result<Value, ClientError> {
         self.send(self.request(Method::GET, path)).await
+    }
+
+    /// As [`Self::get`], with the answer's `ETag`.
+    pub async fn get_tagged(&self, path: &[&str]) -> Result<(Value, Option<HeaderValue>), ClientError> {
+        let request = self.request(Method::GET, path);
+        let receive = async {
+            let response = request.send().await.map_err(|error| self.not_reached(&error))?;
+            let tag = response.headers().get(ETAG).cloned();
+            Ok((self.read(response).await?, tag))
+        };
+        timeout(self.timing.answer, receive).await.unwrap_or_else(|_| Err(self.timed_out()))
     }
 
     /// Sends a request that has no large body; the whole answer must be there within [`ClientTiming::answer`].
@@ -194,6 +230,27 @@ impl Client {
     pub async fn receive(&self, request: RequestBuilder) -> Result<Value, ClientError> {
         let response = request.send().await.map_err(|error| self.not_reached(&error))?;
         self.read(response).await
+    }
+
+    /// Sends a request whose answer goes on for long; the caller reads it. The answer's head must be there within
+    /// [`ClientTiming::answer`].
+    pub async fn open(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = match timeout(self.timing.answer, request.send()).await {
+            Ok(sent) => sent.map_err(|error| self.not_reached(&error))?,
+            Err(_) => return Err(self.timed_out()),
+        };
+        let type_is = |wanted: &str| {
+            let found = response.headers().get(reqwest::header::CONTENT_TYPE);
+            found.and_then(|found| found.to_str().ok()).is_some_and(|found| found.starts_with(wanted))
+        };
+        match response.status().is_success() {
+            true if type_is("text/event-stream") => Ok(response),
+            true => Err(ClientError::NotAHost { url: self.url.clone(), status: response.status().as_u16() }),
+            false => match self.read(response).await {
+                Ok(_) => Err(self.timed_out()),
+                Err(refused) => Err(refused),
+            },
+        }
     }
 
     /// The error of a deadline that passed.
@@ -212,6 +269,9 @@ impl Client {
                 return Err(not_a_host());
             }
         }
+        if status == StatusCode::NO_CONTENT {
+            return Ok(Value::Null);
+        }
         if status.is_success() {
             return serde_json::from_slice(&body).map_err(|_| not_a_host());
         }
@@ -219,13 +279,24 @@ impl Client {
             Ok(Refusal { code, .. }) if code == "unauthenticated" => {
                 Err(ClientError::Token { url: self.url.clone(), origin: self.token_from })
             }
-            Ok(Refusal { error, code }) => {
+            Ok(Refusal { error, code, violations, details }) => {
+                let mut error = error;
+                for Violation { path, message } in violations.iter().filter(|_| violations.len() > 1) {
+                    error += &format!("\n  {path}: {message}");
+                }
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
+                    "inbox_item_not_found" => "; `kandev-host inbox --status all` shows what there is",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",
+                    "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",
                 };
-                Err(ClientError::Refused { status: status.as_u16(), code, text: error + next })
+                Err(ClientError::Refused {
+                    status: status.as_u16(),
+                    code,
+                    text: error + next,
+                    details: Box::new(details),
+                })
             }
             Err(_) => Err(not_a_host()),
         }

@@ -2,11 +2,14 @@
 
 use std::io;
 
-use super::{client::ClientError, plugin::new::NewError, plugin::pack::PackError};
+use super::{
+    client::ClientError, plugin::SettingError, plugin::keys::KeyFileFault, plugin::new::NewError,
+    plugin::pack::PackError, serve::TelemetryError,
+};
 use crate::{
     app::AppError,
     config::ConfigError,
-    domain::id::IdError,
+    domain::{id::IdError, trust::KeyNameError},
     store::{db::ConnectError, packages::PackageStoreError, run_folder::RunFolderError},
 };
 
@@ -20,6 +23,10 @@ const NOT_REACHED: u8 = 3;
 const REFUSED: u8 = 4;
 /// The plugin is installed and does not run.
 const NOT_RUNNING: u8 = 5;
+/// The package is sound, and no trusted key signed it.
+const NOT_TRUSTED: u8 = 6;
+/// Another version did not come up and the one before is there again.
+const UNDONE: u8 = 7;
 
 /// Everything a command can end with, beside success.
 #[derive(Debug, thiserror::Error)]
@@ -30,9 +37,21 @@ pub enum CliError {
     /// A plugin id that no plugin can have.
     #[error(transparent)]
     Id(#[from] IdError),
+    /// A name that no key can have.
+    #[error(transparent)]
+    KeyName(#[from] KeyNameError),
+    /// A key's file.
+    #[error(transparent)]
+    Key(#[from] KeyFileFault),
+    /// `plugin verify`; the text says why.
+    #[error("{0}")]
+    NotTrusted(String),
     /// `serve`.
     #[error(transparent)]
     App(#[from] AppError),
+    /// Sending traces.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
     /// No asynchronous runtime.
     #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
@@ -53,6 +72,20 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// A file or input with a secret's value.
+    #[error("cannot read the secret from {path}: {source}; it must be text", path = .path.display())]
+    SecretFile {
+        /// Which.
+        path: std::path::PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No secret of that id or name.
+    #[error("no secret is called \"{0}\"; `kandev-host secret list` shows what there is")]
+    NoSecret(String),
+    /// Several of that name.
+    #[error("several secrets are called \"{0}\": name one by its id, `kandev-host secret list` shows them")]
+    AmbiguousSecret(String),
     /// A package that no host would take, or that cannot be read.
     #[error("{0}; `kandev-host plugin pack` makes packages that hosts take")]
     Package(#[from] PackageStoreError),
@@ -62,6 +95,9 @@ pub enum CliError {
     /// `plugin new`.
     #[error(transparent)]
     New(#[from] NewError),
+    /// `plugin config set`.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
     /// The plugin is there and does not run.
     #[error("plugin \"{id}\" is installed but not running: {reason}; see `kandev-host plugin logs {id}`")]
     NotRunning {
@@ -69,6 +105,12 @@ pub enum CliError {
         id: String,
         /// What the host says.
         reason: String,
+    },
+    /// `plugin sync` with items that failed; what became of the others was printed.
+    #[error("{failed} of the items in the plugins folder failed; the list says why, the others are done")]
+    SyncIncomplete {
+        /// How many.
+        failed: usize,
     },
     /// The database.
     #[error(transparent)]
@@ -85,7 +127,9 @@ impl CliError {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Id(_) => USAGE,
+            Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
+            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) => USAGE,
+            Self::NotTrusted(_) => NOT_TRUSTED,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
@@ -96,7 +140,8 @@ impl CliError {
                 | ClientError::NotAHost { .. } => NOT_REACHED,
                 ClientError::Token { .. } => REFUSED,
                 ClientError::Refused { status, code, .. } => match (code.as_str(), status) {
-                    ("start_failed", _) => NOT_RUNNING,
+                    ("start_failed" | "restart_failed", _) => NOT_RUNNING,
+                    ("upgrade_failed", _) => UNDONE,
                     ("stopping" | "not_ready", _) => NOT_REACHED,
                     (_, 400..=499) => REFUSED,
                     // The way to the package failed, which the host only tells.
@@ -106,7 +151,16 @@ impl CliError {
                 ClientError::Library(_) => FAILED,
             },
             Self::NotRunning { .. } => NOT_RUNNING,
+            Self::NoSecret(_) | Self::AmbiguousSecret(_) => REFUSED,
             _ => FAILED,
+        }
+    }
+
+    /// What the host tells programs about a refusal, for `--json`.
+    pub fn details(&self) -> Option<&serde_json::Value> {
+        match self {
+            Self::Client(ClientError::Refused { details, .. }) => Some(&**details).filter(|details| !details.is_null()),
+            _ => None,
         }
     }
 
@@ -116,6 +170,9 @@ impl CliError {
             Self::Client(ClientError::Refused { code, .. }) => Some(code),
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
+            Self::NoSecret(_) => Some("secret_not_found"),
+            Self::NotTrusted(_) => Some("not_trusted"),
+            Self::SyncIncomplete { .. } => Some("sync_incomplete"),
             _ => None,
         }
     }

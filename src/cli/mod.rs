@@ -8,9 +8,14 @@ mod config;
 mod db;
 mod error;
 mod health;
+mod inbox;
 mod output;
 mod plugin;
+mod secret;
 mod serve;
+mod sse;
+mod trust;
+mod vault;
 
 use std::process::ExitCode;
 
@@ -18,7 +23,7 @@ use clap::{Args, Parser, Subcommand};
 use error::CliError;
 use output::Output;
 use secrecy::SecretString;
-pub use serve::log_writer;
+pub use serve::log;
 
 use crate::config::Overrides;
 
@@ -30,6 +35,8 @@ Exit codes:
   3  no host reached
   4  refused by the host
   5  the plugin is installed but not running
+  6  the package is sound, but not signed by a trusted key
+  7  another version did not come up, the one before is installed again
 
 Examples:
   kandev-host serve
@@ -59,6 +66,18 @@ enum Command {
     /// Makes, packs, installs and operates plugins
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
+    /// Keeps secrets and says which plugins may reveal them
+    #[command(subcommand, after_help = secret::EXAMPLES)]
+    Secret(secret::SecretCommand),
+    /// Looks after the key that secrets are encrypted with
+    #[command(subcommand, after_help = vault::EXAMPLES)]
+    Vault(vault::VaultCommand),
+    /// Looks after the keys whose signatures count
+    #[command(subcommand, after_help = trust::EXAMPLES)]
+    Trust(trust::TrustCommand),
+    /// Shows what the host has to tell its operator
+    #[command(after_help = inbox::EXAMPLES)]
+    Inbox(inbox::Inbox),
     /// Looks after the database's schema
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
@@ -88,7 +107,7 @@ struct StoreSettings {
     home: Option<String>,
     /// Database; other users see a flag's value, so prefer the variable when it holds a password
     /// [env: DATABASE_URL, DATABASE_URL_FILE] [default: a SQLite file below home]
-    #[arg(long, value_name = "URL", value_parser = secret)]
+    #[arg(long, value_name = "URL", value_parser = secret_text)]
     database_url: Option<SecretString>,
 }
 
@@ -104,7 +123,7 @@ impl From<StoreSettings> for Overrides {
     }
 }
 
-fn secret(text: &str) -> Result<SecretString, std::convert::Infallible> {
+fn secret_text(text: &str) -> Result<SecretString, std::convert::Infallible> {
     Ok(text.to_owned().into())
 }
 
@@ -117,6 +136,10 @@ pub fn main() -> ExitCode {
         Command::Serve(settings) => serve::run(settings.into(), &env),
         Command::Health(arguments) => health::run(arguments, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
+        Command::Secret(command) => secret::run(command, &output, &env),
+        Command::Vault(command) => vault::run(command, &output, &env),
+        Command::Trust(command) => trust::run(command, &output, &env),
+        Command::Inbox(inbox) => inbox::run(inbox, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),
         Command::Completions(shell) => completions::run(&shell, &output),

@@ -4,7 +4,7 @@
 
 use std::{
     cell::Cell,
-    io::{self, IsTerminal, Write},
+    io::{self, BufRead as _, IsTerminal, Read as _, Write},
     process::ExitCode,
 };
 
@@ -16,6 +16,9 @@ use crate::domain::clean;
 
 /// Longest cell of a table, in bytes.
 const MAX_CELL_BYTES: usize = 2048;
+
+/// Longest typed answer, in bytes.
+const MAX_LINE_BYTES: u64 = 1024;
 
 /// Longest text of an error, in bytes.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
@@ -42,6 +45,17 @@ impl Output {
                 text if text.is_empty() => self.raw(""),
                 text => self.raw(&(text + "\n")),
             },
+        }
+    }
+
+    /// Prints one of many results as soon as it is there: the value as JSON on a line, or the text. False when nobody
+    /// reads any more.
+    pub fn line(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<bool, CliError> {
+        let line = if self.json { serde_json::to_string(value).map_err(io::Error::from)? } else { text() };
+        let mut out = io::stdout().lock();
+        match writeln!(out, "{line}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            written => Ok(written.map(|()| true)?),
         }
     }
 
@@ -73,6 +87,19 @@ impl Output {
         }
     }
 
+    /// Asks a person who sits at this terminal; nobody does when the answer must be JSON, or input or standard error go
+    /// elsewhere. Anything but `y` and `yes` is no.
+    pub fn confirms(&self, text: &str, question: &str) -> bool {
+        if self.json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return false;
+        }
+        self.note(text);
+        let _ = write!(io::stderr(), "{question} [y/N] ");
+        let mut answer = String::new();
+        let read = io::stdin().lock().take(MAX_LINE_BYTES).read_line(&mut answer);
+        read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    }
+
     /// Takes the line of progress away.
     fn clear(&self) {
         if self.line_shown.replace(false) {
@@ -86,7 +113,13 @@ impl Output {
         let text = clean::plain_text(&chain(error), MAX_ERROR_BYTES);
         let exit = error.exit_code();
         let line = match self.json {
-            true => json!({"error": text, "code": error.code(), "exit": exit}).to_string(),
+            true => {
+                let mut line = json!({"error": text, "code": error.code(), "exit": exit});
+                if let Some(details) = error.details() {
+                    line["details"] = details.clone();
+                }
+                line.to_string()
+            }
             false => format!("kandev-host: {text}"),
         };
         let _ = writeln!(io::stderr(), "{line}");

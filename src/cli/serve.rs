@@ -1,9 +1,13 @@
 //! `serve`: sets up what is global to the process (log, TLS provider, panic log) and leaves the rest to `app`.
 
+pub mod log;
+mod telemetry;
+
 use std::io::{self, IsTerminal};
 
-use tracing_appender::non_blocking::{NonBlocking, WorkerGuard};
-use tracing_subscriber::EnvFilter;
+pub use telemetry::TelemetryError;
+use telemetry::Traces;
+use tracing_appender::non_blocking::WorkerGuard;
 
 use super::error::CliError;
 use crate::{
@@ -20,16 +24,16 @@ Examples:
 The operator's token is taken from KANDEV_ADMIN_TOKEN or KANDEV_ADMIN_TOKEN_FILE, else made on the first start and kept
 in <home>/admin-token. Everything else can be set in <home>/host.toml; `kandev-host config show` lists the keys.";
 
-/// What is silent unless the filter names it: the HTTP library reports every malformed request at level error, so that
-/// any stranger could fill the log.
-const QUIET: &str = "actix_http::h1::dispatcher=off";
-
 /// Runs the host until it is told to stop.
 pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
     let config = config::load(overrides, env)?;
-    let _written_at_the_end = start_log(&config.log)?;
-    log_panics();
     install_tls();
+    let traces = match config.telemetry.is_on() {
+        true => Some(Traces::start(&config.telemetry, &config.timing, &config.limits)?),
+        false => None,
+    };
+    let _written_at_the_end = start_log(&config.log, traces.as_ref())?;
+    log_panics();
     goplugin::warm_up_crypto();
     Ok(app::run(config)?)
 }
@@ -41,31 +45,22 @@ pub fn install_tls() {
 }
 
 /// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
-fn start_log(filter: &str) -> Result<WorkerGuard, ConfigError> {
+fn start_log(filter: &str, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
     let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
         key: key.to_owned(),
         origin: config::Source::Environment(variable),
         reason,
     };
-    let filter =
-        EnvFilter::try_new(format!("{QUIET},{filter}")).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))?;
-    let (writer, guard) = log_writer(io::stderr());
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
-    match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
-        Ok("json") => log.json().flatten_event(true).init(),
-        Ok("" | "text") | Err(std::env::VarError::NotPresent) => log.with_ansi(io::stderr().is_terminal()).init(),
+    let form = match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
+        Ok("json") => log::Form::Json,
+        Ok("" | "text") | Err(std::env::VarError::NotPresent) => {
+            log::Form::Text { colours: io::stderr().is_terminal() }
+        }
         Ok(_) | Err(std::env::VarError::NotUnicode(_)) => {
             return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
         }
-    }
-    Ok(guard)
-}
-
-/// A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. Lines that are ready
-/// together are written together. The guard writes what is left when it is dropped.
-pub fn log_writer(output: impl io::Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
-    // The thread flushes whenever no line waits.
-    tracing_appender::non_blocking(io::BufWriter::new(output))
+    };
+    log::start(filter, form, io::stderr(), traces).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))
 }
 
 /// A panic becomes a line of the log, so that a JSON log stays one.

@@ -48,6 +48,8 @@ pub struct ClientTiming {
     pub come_up: Duration,
     /// Between two looks at such a plugin, and two lines of progress. 200 ms.
     pub look: Duration,
+    /// Before a stream that broke is asked for again. 1 s.
+    pub reconnect: Duration,
 }
 
 impl Default for ClientTiming {
@@ -57,6 +59,7 @@ impl Default for ClientTiming {
             answer: Duration::from_secs(120),
             come_up: Duration::from_secs(120),
             look: Duration::from_millis(200),
+            reconnect: Duration::from_secs(1),
         }
     }
 }

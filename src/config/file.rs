@@ -8,11 +8,21 @@ use secrecy::SecretString;
 use serde::{Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
-use super::{ConfigError, Install, Limits, Plugins, Source, Timing};
+use super::{ConfigError, Install, Limits, Metrics, Plugins, Source, Telemetry, Timing};
 
 /// Accepted keys of the top level.
-const TOP_LEVEL: [&str; 8] =
-    ["listen", "database_url", "log", "compat_version", "timing", "limits", "install", "plugins"];
+const TOP_LEVEL: [&str; 10] = [
+    "listen",
+    "database_url",
+    "log",
+    "compat_version",
+    "timing",
+    "limits",
+    "install",
+    "plugins",
+    "metrics",
+    "telemetry",
+];
 
 /// What the file says, with the defaults for what it leaves out.
 #[derive(Debug, Default)]
@@ -25,6 +35,8 @@ pub struct FileSettings {
     pub limits: Limits,
     pub install: Install,
     pub plugins: Plugins,
+    pub metrics: Metrics,
+    pub telemetry: Telemetry,
     /// Dotted names of the section keys that the file sets.
     pub set: Vec<String>,
 }
@@ -56,6 +68,8 @@ pub fn parse(path: &Path, text: &str) -> Result<FileSettings, ConfigError> {
         limits: section(path, &mut table, "limits", &mut set)?,
         install: section(path, &mut table, "install", &mut set)?,
         plugins: section(path, &mut table, "plugins", &mut set)?,
+        metrics: section(path, &mut table, "metrics", &mut set)?,
+        telemetry: section(path, &mut table, "telemetry", &mut set)?,
         set,
     })
 }

@@ -157,17 +157,19 @@ pub fn load_explained(overrides: Overrides, env: Lookup<'_>) -> Result<Loaded, C
     let log = layers.text("log", ("", None), "KANDEV_LOG", file.log, DEFAULT_LOG)?;
     let compat_version = layers.value("compat_version", [(file.compat_version, Source::File)]);
     let compat_version = compat_version.unwrap_or_else(|| DEFAULT_COMPAT_VERSION.to_owned());
-    layers.reserved_vault_key()?;
     let config = Config {
         listen: layers.checked("listen", parse_listen(&listen))?,
         database_url: layers.database_url(overrides.database_url, file.database_url, &home)?,
         admin_token: layers.admin_token()?,
+        vault_key: layers.vault_key()?,
         log: layers.checked("log", parse_log(log))?,
         compat_version: layers.checked("compat_version", parse_compat_version(compat_version))?,
         timing: file.timing,
         limits: file.limits,
         install: file.install,
         plugins: file.plugins,
+        metrics: file.metrics,
+        telemetry: file.telemetry,
         home,
     };
     Ok(Loaded { config, sources: layers.sources })
@@ -261,14 +263,19 @@ impl Layers<'_> {
         }
     }
 
-    /// Accepted already, so that a deployment can set it before the vault exists. Its value is not looked at.
-    fn reserved_vault_key(&self) -> Result<(), ConfigError> {
-        environment::secret(self.env, "KANDEV_VAULT_KEY", "KANDEV_VAULT_KEY_FILE").map(|_| ())
+    /// Its form is the vault's to check.
+    fn vault_key(&mut self) -> Result<Option<(SecretString, &'static str)>, ConfigError> {
+        let given = environment::secret(self.env, "KANDEV_VAULT_KEY", "KANDEV_VAULT_KEY_FILE")?;
+        if let Some((_, variable)) = given {
+            self.sources.insert("vault_key".to_owned(), Source::Environment(variable));
+        }
+        Ok(given)
     }
 }
 
 fn check_sections(file: &FileSettings, sources: &BTreeMap<String, Source>) -> Result<(), ConfigError> {
-    rules::check_timing(&file.timing).and_then(|()| rules::check_limits(&file.limits)).map_err(|(key, reason)| {
+    let timing_and_limits = rules::check_timing(&file.timing).and_then(|()| rules::check_limits(&file.limits));
+    timing_and_limits.and_then(|()| rules::check_telemetry(&file.telemetry)).map_err(|(key, reason)| {
         let origin = sources.get(&key).copied().unwrap_or(Source::Default);
         ConfigError::BadValue { key, origin, reason }
     })

@@ -10,7 +10,7 @@ use std::{ops::RangeInclusive, time::Duration};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Limits, Timing, duration};
+use super::{Limits, Telemetry, Timing, duration};
 
 /// A violated rule: the dotted key and the reason.
 pub type Violation = (String, String);
@@ -19,6 +19,9 @@ pub type Violation = (String, String);
 const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Longest accepted list of waits.
 const MAX_WAITS: usize = 100;
+
+/// Longest name of this service.
+const MAX_NAME_BYTES: usize = 255;
 
 /// Durations that may be zero.
 const ZERO_LAWFUL: [&str; 4] = ["drain_grace", "stop_grace", "term_grace", "pipe_grace"];
@@ -35,6 +38,9 @@ fn lawful_numbers(key: &str) -> RangeInclusive<u64> {
         "message_bytes" => 64 * 1024..=1 << 30,
         "http_workers" => 1..=256,
         "download_redirects" => 0..=20,
+        "log_files" => 1..=100,
+        // A whole line must fit, as JSON: 16 KiB of text, each byte at most six.
+        "log_file_bytes" => 128 * 1024..=1 << 40,
         "database_connections" => 1..=1000,
         "package_compressed" | "package_expanded" => BYTES,
         key if key.ends_with("_bytes") => BYTES,
@@ -50,6 +56,28 @@ pub fn check_timing(timing: &Timing) -> Result<(), Violation> {
 /// The first violated rule of `[limits]`.
 pub fn check_limits(limits: &Limits) -> Result<(), Violation> {
     check("limits", limits)
+}
+
+/// The first violated rule of `[telemetry]`. The endpoint is not quoted: it may hold a password.
+pub fn check_telemetry(telemetry: &Telemetry) -> Result<(), Violation> {
+    let endpoint = &telemetry.otlp_endpoint;
+    let lawful = || {
+        let url = url::Url::parse(endpoint).ok()?;
+        let plain = url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
+        (plain && url.password().is_none() && url.has_host() && matches!(url.scheme(), "http" | "https")).then_some(())
+    };
+    if !endpoint.is_empty() && lawful().is_none() {
+        let reason = "it must be an http or https address without user and query, like http://127.0.0.1:4318";
+        return Err(("telemetry.otlp_endpoint".to_owned(), reason.to_owned()));
+    }
+    if !(0.0..=1.0).contains(&telemetry.sample_ratio) {
+        return Err(("telemetry.sample_ratio".to_owned(), "it must be between 0 and 1".to_owned()));
+    }
+    if telemetry.service_name.is_empty() || telemetry.service_name.len() > MAX_NAME_BYTES {
+        let reason = format!("it must have between 1 and {MAX_NAME_BYTES} bytes");
+        return Err(("telemetry.service_name".to_owned(), reason));
+    }
+    Ok(())
 }
 
 fn check(section: &str, keys: &impl Serialize) -> Result<(), Violation> {
@@ -91,6 +119,21 @@ mod tests {
     fn the_defaults_keep_every_rule() {
         assert_eq!(check_timing(&Timing::default()), Ok(()));
         assert_eq!(check_limits(&Limits::default()), Ok(()));
+    }
+
+    #[test]
+    fn a_collectors_address_must_be_usable_and_is_never_quoted() {
+        let check =
+            |endpoint: &str| check_telemetry(&Telemetry { otlp_endpoint: endpoint.to_owned(), ..Telemetry::default() });
+        for endpoint in ["", "http://127.0.0.1:4318", "https://collector.example.test/otlp/"] {
+            assert_eq!(check(endpoint), Ok(()), "{endpoint}");
+        }
+        for endpoint in ["collector:4318", "grpc://x", "http://", "http://u:hunter2@x", "http://x?y=hunter2"] {
+            let (key, reason) = check(endpoint).unwrap_err();
+            assert!(key == "telemetry.otlp_endpoint" && !reason.contains("hunter2"), "{endpoint}: {reason}");
+        }
+        let half = Telemetry { sample_ratio: 1.5, ..Telemetry::default() };
+        assert_eq!(check_telemetry(&half).unwrap_err().0, "telemetry.sample_ratio");
     }
 
     #[test]

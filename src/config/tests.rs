@@ -59,6 +59,7 @@ fn an_empty_home_gives_the_documented_defaults() {
         (config.timing, config.limits, config.install, config.plugins),
         (Timing::default(), Limits::default(), Install::default(), Plugins::default())
     );
+    assert_eq!((config.metrics, config.telemetry), (Metrics::default(), Telemetry::default()));
 }
 
 #[test]
@@ -95,11 +96,12 @@ fn an_unknown_key_is_named_with_the_accepted_ones() {
     assert_eq!(
         World::new().file("colour = 1").error(),
         "HOME/host.toml: unknown key \"colour\"; accepted are listen, database_url, log, compat_version, timing, \
-         limits, install, plugins"
+         limits, install, plugins, metrics, telemetry"
     );
     assert_eq!(
         World::new().file("[install]\nsignature = \"warn\"").error(),
-        "HOME/host.toml: unknown key \"install.signature\"; accepted are allow_private_addresses, signatures"
+        "HOME/host.toml: unknown key \"install.signature\"; accepted are allow_private_addresses, \
+         capability_consent, signatures"
     );
 }
 
@@ -122,9 +124,8 @@ fn a_bad_value_is_named_with_its_source_and_what_is_accepted() {
             "listen (from host.toml): \":80\" is not an address with a port, like 127.0.0.1:38429 or [::]:38429",
         ),
         (
-            "[install]\nsignatures = \"require\"",
-            "install.signatures (from host.toml): \"require\" needs trusted keys, which this version does not have \
-             yet; use \"warn\"",
+            "[install]\nsignatures = \"always\"",
+            "install.signatures (from host.toml): it must be \"warn\" or \"require\"",
         ),
         (
             "compat_version = \"abc\"",

@@ -9,16 +9,26 @@ use std::fmt;
 pub enum Action {
     /// See whether the host is alive or ready.
     HealthRead,
+    /// Read the host's figures.
+    MetricsRead,
     /// List plugins and read their records.
     PluginRead,
     /// Install a package, or a newer version over an older one.
     PluginInstall,
+    /// Take over what was put into the plugins folder.
+    PluginSync,
     /// Start a plugin and keep it started.
     PluginEnable,
     /// Stop a plugin and keep it stopped.
     PluginDisable,
+    /// Go back to the version that was kept.
+    PluginRollback,
     /// Remove a plugin with its data.
     PluginUninstall,
+    /// Read a plugin's settings, secrets masked.
+    PluginConfigRead,
+    /// Replace a plugin's settings, which restarts it.
+    PluginConfigWrite,
     /// Read a plugin's last output.
     PluginLogs,
     /// Call a webhook that is open to everyone.
@@ -27,6 +37,26 @@ pub enum Action {
     PluginWebhookAuthenticated,
     /// Publish an event on the bus.
     EventPublish,
+    /// List the operator's secrets and who may reveal each; never a value.
+    SecretRead,
+    /// Keep, change and remove the operator's secrets.
+    SecretWrite,
+    /// Say which plugins may reveal a secret.
+    SecretShare,
+    /// See where the vault's key comes from and what is sealed with it.
+    VaultRead,
+    /// Change the vault's key.
+    VaultRotate,
+    /// See whose signatures the host believes.
+    TrustRead,
+    /// Trust another key, or no longer trust one.
+    TrustWrite,
+    /// Read the inbox.
+    InboxRead,
+    /// Mark an item of the inbox as read.
+    InboxMarkRead,
+    /// Take an item of the inbox out of sight.
+    InboxDismiss,
 }
 
 /// What an action is about, for listings.
@@ -38,52 +68,97 @@ pub enum Group {
     Plugins,
     /// The event bus.
     Events,
+    /// Secrets and the vault that keeps them.
+    Secrets,
+    /// Trusted keys.
+    Trust,
+    /// The operator's inbox.
+    Inbox,
 }
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 25] = [
         Self::HealthRead,
+        Self::MetricsRead,
         Self::PluginRead,
         Self::PluginInstall,
+        Self::PluginSync,
         Self::PluginEnable,
         Self::PluginDisable,
+        Self::PluginRollback,
         Self::PluginUninstall,
+        Self::PluginConfigRead,
+        Self::PluginConfigWrite,
         Self::PluginLogs,
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
         Self::EventPublish,
+        Self::SecretRead,
+        Self::SecretWrite,
+        Self::SecretShare,
+        Self::VaultRead,
+        Self::VaultRotate,
+        Self::TrustRead,
+        Self::TrustWrite,
+        Self::InboxRead,
+        Self::InboxMarkRead,
+        Self::InboxDismiss,
     ];
 
     /// The stable name, `<group>:<verb>`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::HealthRead => "health:read",
+            Self::MetricsRead => "metrics:read",
             Self::PluginRead => "plugin:read",
             Self::PluginInstall => "plugin:install",
+            Self::PluginSync => "plugin:sync",
             Self::PluginEnable => "plugin:enable",
             Self::PluginDisable => "plugin:disable",
+            Self::PluginRollback => "plugin:rollback",
             Self::PluginUninstall => "plugin:uninstall",
+            Self::PluginConfigRead => "plugin:config_read",
+            Self::PluginConfigWrite => "plugin:config_write",
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
             Self::EventPublish => "event:publish",
+            Self::SecretRead => "secret:read",
+            Self::SecretWrite => "secret:write",
+            Self::SecretShare => "secret:share",
+            Self::VaultRead => "vault:read",
+            Self::VaultRotate => "vault:rotate",
+            Self::TrustRead => "trust:read",
+            Self::TrustWrite => "trust:write",
+            Self::InboxRead => "inbox:read",
+            Self::InboxMarkRead => "inbox:mark_read",
+            Self::InboxDismiss => "inbox:dismiss",
         }
     }
 
     /// What the action is about.
     pub const fn group(self) -> Group {
         match self {
-            Self::HealthRead => Group::Host,
+            Self::HealthRead | Self::MetricsRead => Group::Host,
             Self::PluginRead
             | Self::PluginInstall
+            | Self::PluginSync
             | Self::PluginEnable
             | Self::PluginDisable
+            | Self::PluginRollback
             | Self::PluginUninstall
+            | Self::PluginConfigRead
+            | Self::PluginConfigWrite
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
             Self::EventPublish => Group::Events,
+            Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
+                Group::Secrets
+            }
+            Self::TrustRead | Self::TrustWrite => Group::Trust,
+            Self::InboxRead | Self::InboxMarkRead | Self::InboxDismiss => Group::Inbox,
         }
     }
 
@@ -91,15 +166,30 @@ impl Action {
     pub const fn description(self) -> &'static str {
         match self {
             Self::HealthRead => "see whether the host is alive and ready",
+            Self::MetricsRead => "read the host's figures",
             Self::PluginRead => "list plugins and read their records",
             Self::PluginInstall => "install a package or a newer version of it",
+            Self::PluginSync => "take over what was put into the plugins folder",
             Self::PluginEnable => "start a plugin",
             Self::PluginDisable => "stop a plugin",
+            Self::PluginRollback => "go back to the version before",
             Self::PluginUninstall => "remove a plugin with all its data",
+            Self::PluginConfigRead => "read a plugin's settings, secrets masked",
+            Self::PluginConfigWrite => "change a plugin's settings",
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
             Self::EventPublish => "publish an event",
+            Self::SecretRead => "list secrets and who may reveal them, without their values",
+            Self::SecretWrite => "keep, change and remove secrets",
+            Self::SecretShare => "say which plugins may reveal a secret",
+            Self::VaultRead => "see the state of the vault",
+            Self::VaultRotate => "change the vault's key",
+            Self::TrustRead => "list the keys whose signatures count",
+            Self::TrustWrite => "add and remove keys whose signatures count",
+            Self::InboxRead => "read the inbox",
+            Self::InboxMarkRead => "mark an item of the inbox as read",
+            Self::InboxDismiss => "take an item of the inbox out of sight",
         }
     }
 }

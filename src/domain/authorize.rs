@@ -26,14 +26,29 @@ pub fn authorize(principal: Principal, action: Action) -> Decision {
 const fn is_public(action: Action) -> bool {
     match action {
         Action::HealthRead | Action::PluginWebhook => true,
-        Action::PluginRead
+        Action::MetricsRead
+        | Action::PluginRead
         | Action::PluginInstall
+        | Action::PluginSync
         | Action::PluginEnable
         | Action::PluginDisable
+        | Action::PluginRollback
         | Action::PluginUninstall
+        | Action::PluginConfigRead
+        | Action::PluginConfigWrite
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
-        | Action::EventPublish => false,
+        | Action::EventPublish
+        | Action::SecretRead
+        | Action::SecretWrite
+        | Action::SecretShare
+        | Action::VaultRead
+        | Action::VaultRotate
+        | Action::TrustRead
+        | Action::TrustWrite
+        | Action::InboxRead
+        | Action::InboxMarkRead
+        | Action::InboxDismiss => false,
     }
 }
 

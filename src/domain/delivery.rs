@@ -38,6 +38,19 @@ pub struct Counters {
     pub expired: u64,
 }
 
+impl std::ops::Add for Counters {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            delivered: self.delivered + more.delivered,
+            failed: self.failed + more.failed,
+            overflowed: self.overflowed + more.overflowed,
+            expired: self.expired + more.expired,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Waiting<E> {
     event: E,
@@ -204,6 +217,11 @@ impl<E: Clone> DeliveryQueue<E> {
     /// Whether the first event is being sent now.
     pub fn is_in_flight(&self) -> bool {
         matches!(self.head, Head::InFlight(_))
+    }
+
+    /// Whether the plugin is healthy; otherwise what waits is buffered.
+    pub fn is_live(&self) -> bool {
+        self.live
     }
 
     /// What became of events so far.

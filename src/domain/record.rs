@@ -8,8 +8,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 
+use super::clean::single_line;
 use super::id::PluginId;
 use super::manifest::{Manifest, ManifestError, yaml};
+use super::upgrade::LastUpgrade;
 
 /// Largest record that is read, in bytes; every record the host writes is smaller.
 pub const MAX_RECORD_BYTES: usize = yaml::MAX_RECORD_BYTES;
@@ -29,6 +31,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Registered, Self::Active, Self::Error, Self::Disabled];
+
     /// The word of the status.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,6 +75,16 @@ pub struct RecordState {
     /// Whether a trusted signature was verified.
     #[serde(default)]
     pub signed: bool,
+    /// The name of the trusted key that signed it, as it was called then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
+    /// What an operator was told of the package when it was installed; see [`keep_warnings`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// SHA-256 of the executable, lower-case hexadecimal. What is started must have it; a record without one gets it at
+    /// the first good start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executable_sha256: Option<String>,
     /// The operator's word on automatic updates; `None` follows the host's setting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_update: Option<bool>,
@@ -91,6 +106,46 @@ pub struct RecordState {
     /// The version this one replaced, whose folder is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_version: Option<String>,
+    /// How the last change of the version went; none when there was no change yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_upgrade: Option<LastUpgrade>,
+}
+
+impl RecordState {
+    /// What was put in place and not started yet.
+    pub fn installed(install_path: String, installed_at: OffsetDateTime) -> Self {
+        Self {
+            status: Status::Registered,
+            install_path,
+            signed: false,
+            signer: None,
+            warnings: Vec::new(),
+            executable_sha256: None,
+            auto_update: None,
+            installed_at,
+            restart_count: 0,
+            restarting: false,
+            last_error: None,
+            last_error_at: None,
+            previous_version: None,
+            last_upgrade: None,
+        }
+    }
+}
+
+/// Warnings kept on a record, one more line telling how many were not.
+const MAX_WARNINGS: usize = 20;
+/// Longest of them, in bytes.
+const MAX_WARNING_BYTES: usize = 500;
+
+/// The form in which warnings are kept on a record: few, short, clean.
+pub fn keep_warnings(warnings: &[String]) -> Vec<String> {
+    let short = |warning: &String| single_line(warning, MAX_WARNING_BYTES);
+    let mut kept: Vec<_> = warnings.iter().take(MAX_WARNINGS).map(short).collect();
+    if let Some(more @ 1..) = warnings.len().checked_sub(MAX_WARNINGS) {
+        kept.push(format!("and {more} more, in the answer to the install only"));
+    }
+    kept
 }
 
 /// Why a record cannot be read or written as YAML.
@@ -166,15 +221,7 @@ mod tests {
             manifest,
             RecordState {
                 status: Status::Active,
-                install_path: "/srv/kd/plugins/acme/1.0".to_owned(),
-                signed: false,
-                auto_update: None,
-                installed_at: datetime!(2026-08-01 09:00:00 UTC),
-                restart_count: 0,
-                restarting: false,
-                last_error: None,
-                last_error_at: None,
-                previous_version: None,
+                ..RecordState::installed("/srv/kd/plugins/acme/1.0".to_owned(), datetime!(2026-08-01 09:00:00 UTC))
             },
         )
     }
@@ -201,6 +248,9 @@ mod tests {
         record.fail("exit: \"x\" # no: yes".to_owned(), datetime!(2026-08-02 10:11:12.5 UTC));
         record.state.auto_update = Some(false);
         record.state.previous_version = Some("0.9".to_owned());
+        record.state.signer = Some("acme-key".to_owned());
+        record.state.warnings = vec!["unsigned: \"x\"".to_owned(), "yes".to_owned()];
+        record.state.executable_sha256 = Some("00".repeat(32));
         let text = record.to_yaml().unwrap();
         assert_eq!(PluginRecord::from_yaml(record.id().clone(), text.as_bytes()).unwrap(), record, "{text}");
         record.clear_error();
@@ -222,6 +272,17 @@ mod tests {
         let read = PluginRecord::from_yaml(PluginId::new("acme").unwrap(), text.as_bytes()).unwrap();
         assert_eq!(read.state.status, Status::Disabled);
         assert_eq!((read.state.restart_count, read.state.auto_update, read.state.last_error), (3, Some(true), None));
+        assert_eq!((read.state.signed, read.state.signer, read.state.executable_sha256), (true, None, None));
+    }
+
+    #[test]
+    fn few_and_short_warnings_are_kept() {
+        let many: Vec<_> = (0..25).map(|n| format!("{n}\n{}", "x".repeat(600))).collect();
+        let kept = keep_warnings(&many);
+        assert_eq!(kept.len(), MAX_WARNINGS + 1);
+        assert!(kept[3].starts_with("3 xxx") && kept.iter().all(|warning| warning.len() <= MAX_WARNING_BYTES));
+        assert_eq!(kept[MAX_WARNINGS], "and 5 more, in the answer to the install only");
+        assert_eq!(keep_warnings(&many[..1]).len(), 1);
     }
 
     #[test]

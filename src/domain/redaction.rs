@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// Texts around a secret, each recognised by one of the rules.
-    const SHAPES: [(&str, &str); 16] = [
+    const SHAPES: [(&str, &str); 28] = [
         ("password=", ""),
         ("dbPassword: ", ""),
         ("{\"client_secret\":\"", "\"}"),
@@ -210,6 +210,52 @@ mod tests {
         ("-----BEGIN EC PRIVATE KEY----- ", " -----END EC PRIVATE KEY-----"),
         ("PRIVATE_KEY=", ""),
         ("kandev_pat_", ""),
+        ("apiKey = \"", "\""),
+        ("{\\\"accessToken\\\": \\\"", "\\\"}"),
+        ("X-Api-Key: ", ""),
+        ("ws://user:", "@host/socket"),
+        ("postgres://user:", "@db:5432/x"),
+        ("https://", "@host/x"),
+        ("amqps://user:p@ss/", "@host"),
+        ("AWS_SECRET_ACCESS_KEY=", ""),
+        ("xoxb-1-", ""),
+        ("eyJhbGciOiJIUzI1NiJ9.", ".c2ln"),
+        ("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.", ""),
+        ("Authorization: Basic ", "=="),
+    ];
+
+    /// Words of ordinary diagnostics; none of them says or looks like a secret.
+    const ORDINARY: [&str; 30] = [
+        "cannot",
+        "open",
+        "the",
+        "socket",
+        "plugin",
+        "exited",
+        "with",
+        "code",
+        "3",
+        "(signal",
+        "9)",
+        "after",
+        "120",
+        "ms:",
+        "connection",
+        "refused",
+        "at",
+        "127.0.0.1:4318",
+        "https://host.test/a/b?x=1",
+        "postgres://db:5432/x",
+        "retry=5",
+        "version:",
+        "1.2.3-rc.1",
+        "main.go:17",
+        "basic",
+        "token",
+        "expected",
+        "\"}\"",
+        "user@host.test",
+        "tokens:",
     ];
 
     proptest! {
@@ -220,6 +266,20 @@ mod tests {
             let (open, close) = SHAPES[shape];
             let shown = diagnostic(format!("{before} {open}{secret}{close} {after}"), "/srv/kd");
             prop_assert!(!shown.contains(&secret), "{}", shown);
+        }
+
+        #[test]
+        fn an_aws_key_id_never_survives(before in "[a-z ]{0,20}", kind in "(AKIA|ASIA)", key in "[A-Z0-9]{16}") {
+            let shown = diagnostic(format!("{before} {kind}{key}"), "");
+            prop_assert!(!shown.contains(&key), "{}", shown);
+        }
+
+        #[test]
+        fn ordinary_text_is_unchanged(words in proptest::collection::vec(0..ORDINARY.len(), 0..30)) {
+            // `tokens:` and a word after it is a labelled value, as far as a pattern can tell.
+            let words: Vec<_> = words.into_iter().map(|n| ORDINARY[n]).collect();
+            let text = words.join(" ");
+            prop_assert_eq!(diagnostic(&text, "/srv/kd"), text);
         }
 
         #[test]

@@ -87,6 +87,22 @@ impl Pattern {
         &self.0
     }
 
+    /// Whether some subject exists that the pattern matches: no part of it is empty, `>` stands at the end alone, and it
+    /// has no white space or control character. A plugin's own events may have empty segments, so a pattern that begins
+    /// with `plugin.` and its id may hold some.
+    pub fn can_match(&self) -> bool {
+        let segments: Vec<&str> = self.0.split('.').collect();
+        let own = segments.len() > 2 && segments[0] == "plugin";
+        let last = segments.len() - 1;
+        !self.0.chars().any(|c| c.is_whitespace() || c.is_control())
+            && segments.iter().enumerate().all(|(place, segment)| match *segment {
+                "" => own && place > 1,
+                ">" => place == last,
+                "*" => true,
+                word => !word.contains(['*', '>']),
+            })
+    }
+
     /// Whether the pattern matches a published subject. Linear in the length of both; never fails.
     pub fn matches(&self, subject: &Subject) -> bool {
         matches(&self.0, &subject.0)
@@ -112,6 +128,50 @@ pub fn matches(pattern: &str, subject: &str) -> bool {
         }
     }
     segments.next().is_none()
+}
+
+/// Whether every subject that `narrow` matches is matched by `wide`.
+pub fn covers(wide: &str, narrow: &str) -> bool {
+    if wide == narrow {
+        return true;
+    }
+    let (mut wide, mut narrow) = (wide.split('.').peekable(), narrow.split('.').peekable());
+    while let Some(token) = wide.next() {
+        let Some(other) = narrow.next() else { return false };
+        if token == ">" && wide.peek().is_none() {
+            return true;
+        }
+        let endless = other == ">" && narrow.peek().is_none();
+        // A wildcard of `narrow` matches more than one text; only a wildcard of `wide` matches them all.
+        if endless || (token != "*" && token != other) {
+            return false;
+        }
+    }
+    narrow.next().is_none()
+}
+
+/// Whether every subject that `pattern` matches is matched by one of `others`: by one alone, or, for a final `>`, by
+/// several that share the lengths among them. A pattern longer than any subject matches nothing, so it is covered.
+pub fn covered(pattern: &str, others: &[&str]) -> bool {
+    if pattern.len() > MAX_SUBJECT_BYTES {
+        return true;
+    }
+    let longest = others.iter().map(|other| other.split('.').count()).max().unwrap_or(0);
+    let mut rest = pattern.to_owned();
+    loop {
+        if others.iter().any(|other| covers(other, &rest)) {
+            return true;
+        }
+        // `a.>` is `a.*` and `a.*.>`.
+        let Some(before) = rest.strip_suffix('>').filter(|before| before.is_empty() || before.ends_with('.')) else {
+            return false;
+        };
+        let (one, more) = (format!("{before}*"), format!("{before}*.>"));
+        if one.split('.').count() > longest || !others.iter().any(|other| covers(other, &one)) {
+            return false;
+        }
+        rest = more;
+    }
 }
 
 /// Whether a plugin may give its own event this name: `^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`.
@@ -197,7 +257,73 @@ mod tests {
         assert_eq!(owner_conflict("a", "z", installed), None);
     }
 
+    #[test]
+    fn a_pattern_that_can_match_nothing_is_known() {
+        for text in ["", "task.", "task..x", "task.>.x", "ta*", "task.*x", "a b", ">x", "plugin..x", ".plugin.a"] {
+            assert!(!Pattern::new(text).can_match(), "{text}");
+        }
+        for text in ["*", ">", "task.*", "task.>", "*.created", "plugin.a.b..c", "plugin.a.done."] {
+            assert!(Pattern::new(text).can_match(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_covered_when_nothing_new_can_reach_the_plugin() {
+        for (pattern, others, expected) in [
+            ("task.created", &["task.*"][..], true),
+            ("task.created", &["task.>"], true),
+            ("task.*", &["task.created"], false),
+            ("task.>", &["task.*"], false),
+            ("task.*", &["*.*"], true),
+            ("task.*.x", &["task.>"], true),
+            ("task", &["task.>"], false),
+            ("task.>", &[">"], true),
+            (">", &["task.>"], false),
+            ("task.>", &["task.*", "task.*.>"], true),
+            ("task.>", &["task.*", "*.*.*", "task.*.*.>"], true),
+            ("task.>", &["task.*.>"], false),
+            ("task.>", &["task.*", "task.*.*"], false),
+            ("a.*", &[], false),
+        ] {
+            assert_eq!(covered(pattern, others), expected, "{pattern} by {others:?}");
+        }
+        assert!(covered(&"x".repeat(MAX_SUBJECT_BYTES + 1), &[]), "no subject is so long");
+    }
+
     proptest! {
+        #[test]
+        fn what_matches_a_subject_can_match(pattern in "[a*>. ]{0,6}", subject in "[a.]{1,6}") {
+            if let Ok(subject) = Subject::new(subject) {
+                let pattern = Pattern::new(pattern);
+                prop_assert!(!pattern.matches(&subject) || pattern.can_match());
+            }
+        }
+
+        #[test]
+        fn what_is_covered_by_one_pattern_matches_no_subject_beyond_it_and_what_is_not_matches_one(
+            wide in "[ab*](\\.[ab*]){0,3}(\\.>)?|>", narrow in "[ab*](\\.[ab*]){0,3}(\\.>)?|>", subject in "[abc](\\.[abc]){0,5}"
+        ) {
+            if covers(&wide, &narrow) {
+                prop_assert!(!matches(&narrow, &subject) || matches(&wide, &subject));
+            } else {
+                // Segments that no pattern names stand for the wildcards; `>` for one or for more than `wide` is long.
+                let witness = |tail: &str| narrow.replace('*', "z").replace('>', tail);
+                let witnesses = [witness("z"), witness("z.z.z.z.z.z")];
+                prop_assert!(witnesses.iter().any(|subject| matches(&narrow, subject) && !matches(&wide, subject)));
+            }
+        }
+
+        #[test]
+        fn what_is_covered_by_several_patterns_matches_no_subject_beyond_them(
+            others in proptest::collection::vec("[ab*](\\.[ab*]){0,2}(\\.>)?|>", 0..5),
+            pattern in "[ab*](\\.[ab*]){0,2}(\\.>)?|>",
+            subject in "[abc](\\.[abc]){0,5}"
+        ) {
+            let others: Vec<_> = others.iter().map(String::as_str).collect();
+            let beyond = matches(&pattern, &subject) && !others.iter().any(|other| matches(other, &subject));
+            prop_assert!(!(beyond && covered(&pattern, &others)));
+        }
+
         #[test]
         fn matching_never_panics_and_equality_always_matches(pattern in ".{0,40}", subject in ".{0,40}") {
             let _ = matches(&pattern, &subject);

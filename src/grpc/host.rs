@@ -3,8 +3,10 @@
 //! The plugin never says who it is; the instance knows. Handlers parse, ask a store or a handle, and map the reply;
 //! what they may do at all was settled by the gate before.
 
+mod config;
 mod events;
 mod gate;
+mod secrets;
 mod state;
 mod status;
 mod table;
@@ -12,14 +14,12 @@ mod table;
 use std::sync::Arc;
 
 pub use events::EventSink;
-use kandev_proto::{
-    struct_from_json,
-    v1::{
-        DeleteStateRequest, DeleteStateResponse, EmitEventRequest, EmitEventResponse, GetConfigRequest,
-        GetConfigResponse, GetStateRequest, GetStateResponse, ListStateRequest, ListStateResponse, SetStateRequest,
-        SetStateResponse,
-        host_server::{Host, HostServer},
-    },
+use kandev_proto::v1::{
+    DeleteSecretRequest, DeleteSecretResponse, DeleteStateRequest, DeleteStateResponse, EmitEventRequest,
+    EmitEventResponse, GetConfigRequest, GetConfigResponse, GetSecretRequest, GetSecretResponse, GetStateRequest,
+    GetStateResponse, ListStateRequest, ListStateResponse, RevealSecretRequest, RevealSecretResponse, SetSecretRequest,
+    SetSecretResponse, SetStateRequest, SetStateResponse,
+    host_server::{Host, HostServer},
 };
 use tonic::{Request, Response, Status, async_trait, service::Routes};
 
@@ -28,6 +28,7 @@ use crate::{
     domain::{capability::CapabilitySet, id::PluginId},
     process::HostServiceFactory,
     store::{plugin_config::PluginConfigs, plugin_state::StateStore},
+    vault::Vault,
 };
 
 /// Makes the Host service of each plugin.
@@ -35,6 +36,7 @@ use crate::{
 pub struct HostServices {
     state: StateStore,
     configs: PluginConfigs,
+    vault: Vault,
     events: Arc<dyn EventSink>,
     calls: usize,
     message_bytes: u64,
@@ -42,8 +44,14 @@ pub struct HostServices {
 
 impl HostServices {
     /// A factory over the host's stores and event bus.
-    pub fn new(state: StateStore, configs: PluginConfigs, events: Arc<dyn EventSink>, limits: &Limits) -> Self {
-        Self { state, configs, events, calls: limits.host_calls, message_bytes: limits.message_bytes }
+    pub fn new(
+        state: StateStore,
+        configs: PluginConfigs,
+        vault: Vault,
+        events: Arc<dyn EventSink>,
+        limits: &Limits,
+    ) -> Self {
+        Self { state, configs, vault, events, calls: limits.host_calls, message_bytes: limits.message_bytes }
     }
 }
 
@@ -53,6 +61,7 @@ impl HostServiceFactory for HostServices {
             plugin: id.clone(),
             state: self.state.clone(),
             configs: self.configs.clone(),
+            vault: self.vault.clone(),
             events: self.events.clone(),
         };
         let bytes = usize::try_from(self.message_bytes).unwrap_or(usize::MAX);
@@ -66,6 +75,7 @@ struct HostService {
     plugin: PluginId,
     state: StateStore,
     configs: PluginConfigs,
+    vault: Vault,
     events: Arc<dyn EventSink>,
 }
 
@@ -96,10 +106,24 @@ impl Host for HostService {
         Ok(Response::new(EmitEventResponse {}))
     }
 
-    /// Always an object, empty when the operator has set nothing (host-data.md §7).
     async fn get_config(&self, _: Request<GetConfigRequest>) -> Reply<GetConfigResponse> {
-        let config = self.configs.read(&self.plugin).await.map_err(status::of_config)?;
-        Ok(Response::new(GetConfigResponse { config: Some(struct_from_json(config)) }))
+        config::get(&self.configs, &self.vault, &self.plugin).await.map(Response::new)
+    }
+
+    async fn get_secret(&self, request: Request<GetSecretRequest>) -> Reply<GetSecretResponse> {
+        secrets::get(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn set_secret(&self, request: Request<SetSecretRequest>) -> Reply<SetSecretResponse> {
+        secrets::set(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn delete_secret(&self, request: Request<DeleteSecretRequest>) -> Reply<DeleteSecretResponse> {
+        secrets::delete(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn reveal_secret(&self, request: Request<RevealSecretRequest>) -> Reply<RevealSecretResponse> {
+        secrets::reveal(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
     }
 }
 

@@ -115,6 +115,20 @@ pub async fn json<T: DeserializeOwned>(request: &HttpRequest, payload: Payload, 
         .map_err(|error| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&error.to_string(), 300))))
 }
 
+/// As [`json`], of a body that holds secrets: the text of a refusal has the place alone.
+pub async fn secret_json<T: DeserializeOwned>(
+    request: &HttpRequest,
+    payload: Payload,
+    bounds: Bounds,
+) -> Result<T, ApiError> {
+    let body = read(None, request, payload, bounds).await?;
+    serde_json::from_slice(&body.bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let text = format!("invalid payload: not JSON of the documented fields, at line {line} column {column}");
+        ApiError::Invalid(text)
+    })
+}
+
 async fn read(room: Option<&Room>, request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
     check_declared_length(request, bounds.limit)?;
     timeout(bounds.total, read_pieces(room, payload, bounds))

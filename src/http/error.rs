@@ -3,6 +3,8 @@
 //!
 //! What is the host's own trouble is answered with a fixed text; its own text is logged here, once.
 
+mod keys;
+
 use std::{fmt, time::Duration};
 
 use actix_web::{
@@ -10,19 +12,24 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
-    actors::{AskError, CallRefused, PublishError, RegistryError},
+    actors::{AskError, CallRefused, PublishError, RegistryError, SettingsError},
     domain::{
+        config_schema::Violation,
         id::PluginId,
         package::PackageError,
         redaction,
         relay::{AnswerError, HeaderNotText},
+        shared_secret::SharedSecretError,
         subject::SubjectError,
     },
     fetch::FetchError,
     grpc::client::CallError,
+    store::{db::DbFault, inbox::InboxError, plugin_config::ConfigError, trust::TrustError},
+    vault::{RotateError, SharedError, VaultError},
 };
 
 /// How soon a caller may try again after "too many"; seconds.
@@ -52,8 +59,12 @@ pub enum ApiError {
     Fetch(FetchError),
     /// A package that breaks a rule before the registry saw it.
     Package(PackageError),
+    /// A trusted key that cannot be added or removed.
+    Trust(TrustError),
     /// The registry refuses or fails.
     Registry(RegistryError),
+    /// Settings cannot be shown or saved.
+    Settings(SettingsError),
     /// The bus refuses or fails.
     Publish(PublishError),
     /// A subject that nobody can publish.
@@ -75,10 +86,22 @@ pub enum ApiError {
     Call(PluginId, CallError),
     /// A plugin's answer cannot be sent.
     Answer(PluginId, AnswerError),
+    /// Something asked about secrets that cannot be taken.
+    Secret(SharedSecretError),
+    /// A secret of the operator is not there, or the vault fails.
+    Shared(SharedError),
+    /// The vault's key was not changed, or not yet for all.
+    Rotate(RotateError),
     /// All room for webhook bodies is taken.
     NoRoom,
     /// Too many packages at once.
     TooManyInstalls,
+    /// The inbox does not know the item, or its database fails.
+    Inbox(InboxError),
+    /// A query that cannot be taken. The text is for the caller.
+    Query(String),
+    /// Too many clients follow logs.
+    TooManyFollowers,
     /// Not everything the host needs is up.
     NotReady,
     /// The host ends.
@@ -95,11 +118,17 @@ struct Described {
     code: &'static str,
     text: String,
     note: Option<String>,
+    /// For a program that wants to act on the error; `null` leaves it out.
+    details: Value,
 }
 
 impl Described {
     fn with_note(self, note: String) -> Self {
         Self { note: Some(note), ..self }
+    }
+
+    fn with_details(self, details: Value) -> Self {
+        Self { details, ..self }
     }
 }
 
@@ -119,6 +148,11 @@ fn chain(error: &dyn std::error::Error) -> String {
 struct ErrorBody<'a> {
     error: &'a str,
     code: &'static str,
+    /// Every broken rule of a config.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    violations: &'a [Violation],
+    #[serde(skip_serializing_if = "Value::is_null")]
+    details: Value,
 }
 
 impl ApiError {
@@ -138,7 +172,9 @@ impl ApiError {
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => describe_package(error),
+            Self::Trust(error) => keys::trust(error),
             Self::Registry(error) => describe_registry(error),
+            Self::Settings(error) => describe_settings(error),
             Self::Publish(error) => describe_publish(error),
             Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
             Self::ReservedSubject => plain(
@@ -154,12 +190,25 @@ impl ApiError {
             Self::Call(id, error) => describe_call(id, error),
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
+            Self::Secret(error) => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
+            Self::Shared(SharedError::NotFound) => {
+                plain(StatusCode::NOT_FOUND, "secret_not_found", "secret not found; GET /api/v1/secrets lists them")
+            }
+            Self::Shared(SharedError::Vault(error)) => keys::vault(error),
+            Self::Rotate(error) => keys::rotation(error),
             Self::NoRoom => plain(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "no_room",
                 "the host holds too many webhook bodies now, try again (limits.webhook_room_bytes)",
             ),
             Self::TooManyInstalls => too_many_installs(),
+            Self::Inbox(error) => describe_inbox(error),
+            Self::Query(text) => plain(StatusCode::BAD_REQUEST, "invalid_query", text),
+            Self::TooManyFollowers => plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_followers",
+                "too many clients follow logs, try again later (limits.log_followers)",
+            ),
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),
@@ -169,7 +218,7 @@ impl ApiError {
 }
 
 fn plain(status: StatusCode, code: &'static str, text: impl fmt::Display) -> Described {
-    Described { status, code, text: text.to_string(), note: None }
+    Described { status, code, text: text.to_string(), note: None, details: Value::Null }
 }
 
 fn internal() -> Described {
@@ -241,12 +290,57 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
         RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
         RegistryError::Package(error) => describe_package(error),
+        RegistryError::ConsentNeeded { difference, sha256, .. } => {
+            let accept = difference.needs.to_string();
+            let details = json!({"difference": difference, "accept": accept, "sha256": sha256});
+            plain(StatusCode::CONFLICT, "consent_needed", error).with_details(details)
+        }
+        RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
+            .with_details(json!({"wanted": wanted, "found": found})),
+        // The operator's own plugin, as with `StartFailed`.
+        RegistryError::ChangeFailed { version, back, reason, .. } => {
+            let details = json!({"version": version, "now": back, "reason": reason});
+            plain(StatusCode::UNPROCESSABLE_ENTITY, "upgrade_failed", error).with_details(details)
+        }
+        RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
+        RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::State(_) => trouble(error),
+        RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),
+    }
+}
+
+fn describe_settings(error: &SettingsError) -> Described {
+    match error {
+        SettingsError::Invalid(_) => plain(StatusCode::BAD_REQUEST, "config_invalid", error),
+        SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
+        SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
+        SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        // As for a start: the operator's own plugin, its diagnostic redacted.
+        SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
+        SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)
+        | SettingsError::Vault(VaultError::TooLarge { .. } | VaultError::TooMany { .. } | VaultError::Id) => {
+            plain(StatusCode::BAD_REQUEST, "config_invalid", format!("plugin config invalid: {error}"))
+        }
+        SettingsError::File(_) | SettingsError::Vault(_) => trouble(error),
+        SettingsError::Registry(error) => describe_registry(error),
+    }
+}
+
+fn describe_inbox(error: &InboxError) -> Described {
+    match error {
+        InboxError::NotFound => plain(StatusCode::NOT_FOUND, "inbox_item_not_found", error),
+        InboxError::Database(fault @ (DbFault::Lost(_) | DbFault::Unavailable(_))) => plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database_unavailable",
+            "the database does not answer, try again; the host's log has the reason",
+        )
+        .with_note(chain(fault)),
+        InboxError::Database(DbFault::Statement(_)) => trouble(error),
     }
 }
 
@@ -269,6 +363,7 @@ fn describe_publish(error: &PublishError) -> Described {
     match error {
         PublishError::InvalidName(_) => plain(StatusCode::BAD_REQUEST, "invalid_event_name", error),
         PublishError::ForeignPrefix { .. } => plain(StatusCode::BAD_REQUEST, "foreign_event_name", error),
+        PublishError::Reserved(_) => plain(StatusCode::BAD_REQUEST, "reserved_event_name", error),
         PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
         PublishError::TooDeep => plain(StatusCode::BAD_REQUEST, "event_too_deep", error),
         PublishError::Unavailable(ask) => describe_ask(ask),
@@ -315,7 +410,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let Described { status, code, text, note } = self.describe();
+        let Described { status, code, text, note, details } = self.describe();
         match note {
             Some(note) if status == StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(code, note, "request failed"),
             Some(note) => tracing::warn!(code, note, error = text, "request failed"),
@@ -332,7 +427,11 @@ impl ResponseError for ApiError {
         if again {
             answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
         }
-        answer.json(ErrorBody { error: &text, code })
+        let violations = match self {
+            Self::Settings(SettingsError::Invalid(refusal)) => refusal.violations.as_slice(),
+            _ => &[],
+        };
+        answer.json(ErrorBody { error: &text, code, violations, details })
     }
 }
 
@@ -352,18 +451,28 @@ from!(
     Upload(UploadError),
     Fetch(FetchError),
     Package(PackageError),
+    Trust(TrustError),
     Registry(RegistryError),
+    Settings(SettingsError),
+    Inbox(InboxError),
     Publish(PublishError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),
+    Secret(SharedSecretError),
+    Shared(SharedError),
+    Rotate(RotateError),
 );
+
+impl From<VaultError> for ApiError {
+    fn from(error: VaultError) -> Self {
+        Self::Shared(error.into())
+    }
+}
 
 #[cfg(test)]
 mod tests {
-    use actix_web::body::to_bytes;
-    use serde_json::{Value, json};
-
     use super::*;
+    use actix_web::body::to_bytes;
 
     async fn shown(error: ApiError) -> (u16, Value) {
         let answer = error.error_response();

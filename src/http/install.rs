@@ -14,9 +14,10 @@ use tokio::time::timeout;
 use super::{
     ApiError, Services,
     body::{self, BodyError, Bounds},
+    upgrade::{self, Asked},
 };
 use crate::{
-    actors::Installed,
+    actors::{Installed, Preview},
     domain::{
         clean,
         package::{Limits, PackageError},
@@ -74,29 +75,50 @@ pub async fn install(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
+    let asked = upgrade::asked(&request)?;
     let slot = services.install_slots.clone().try_acquire_owned().map_err(|_| ApiError::TooManyInstalls)?;
     let host = services.clone().into_inner();
-    let installed = match is_multipart(&request) {
-        true => {
-            let staged = upload(&services, &request, payload).await?;
-            let work = async move {
-                let _slot = slot;
-                host.registry.install(staged).await
-            };
-            services.tasks.finish(work).await?
-        }
-        false => {
-            let url = address(&services, &request, payload).await?;
-            let work = async move {
-                let _slot = slot;
-                let staged = host.downloader.download(&url, &host.packages).await?;
-                Ok::<_, ApiError>(host.registry.install(staged).await?)
-            };
-            services.tasks.finish(work).await?
-        }
+    let source = match is_multipart(&request) {
+        true => Source::Staged(upload(&services, &request, payload).await?),
+        false => Source::Address(address(&services, &request, payload).await?),
     };
-    let Installed { plugin, warning, warnings } = installed;
-    Ok(HttpResponse::Created().json(InstallAnswer { plugin: plugin.record, warning, warnings }))
+    let work = async move {
+        let _slot = slot;
+        let staged = match source {
+            Source::Staged(staged) => staged,
+            Source::Address(url) => host.downloader.download(&url, &host.packages).await?,
+        };
+        work_on(&host, staged, asked).await
+    };
+    match services.tasks.finish(work).await? {
+        Done::Looked(preview) => Ok(upgrade::preview(*preview)),
+        Done::Installed(installed) => {
+            let Installed { plugin, warning, warnings } = *installed;
+            Ok(HttpResponse::Created().json(InstallAnswer { plugin: plugin.record, warning, warnings }))
+        }
+    }
+}
+
+/// Where the package comes from.
+enum Source {
+    /// It is here.
+    Staged(Staged),
+    /// It is to be fetched.
+    Address(String),
+}
+
+/// What became of it.
+enum Done {
+    Looked(Box<Preview>),
+    Installed(Box<Installed>),
+}
+
+/// Installs, or only looks.
+async fn work_on(host: &Services, staged: Staged, Asked { dry_run, terms }: Asked) -> Result<Done, ApiError> {
+    Ok(match dry_run {
+        true => Done::Looked(Box::new(host.registry.preview(staged, terms).await?)),
+        false => Done::Installed(Box::new(host.registry.install(staged, terms).await?)),
+    })
 }
 
 fn is_multipart(request: &HttpRequest) -> bool {

@@ -1,14 +1,16 @@
-//! Plugins: list, read, enable, disable, uninstall, logs (contract/rest.md §2).
+//! Plugins: list, read, sync, enable, disable, uninstall (contract/rest.md §2).
 //!
 //! Commands that change something are finished even when the client hangs up.
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
+use time::OffsetDateTime;
 
 use super::{ApiError, Services};
 use crate::{
-    actors::PluginView,
-    domain::{log_line::LogLine, record::PluginRecord},
+    actors::{Figures, PluginView},
+    domain::record::PluginRecord,
+    process::usage::Usage,
 };
 
 /// `{"plugins":[…]}`.
@@ -17,10 +19,70 @@ struct PluginList {
     plugins: Vec<PluginRecord>,
 }
 
-/// `{"lines":[…]}`, oldest first.
+/// A record and how the plugin is now.
 #[derive(Serialize)]
-struct Logs {
-    lines: Vec<LogLine>,
+struct PluginDetail {
+    #[serde(flatten)]
+    record: PluginRecord,
+    process: ProcessDetail,
+}
+
+/// `runtime` is the manifest's, hence the name. Times are `null` while there is nothing to tell; counts are since the
+/// host's start.
+#[derive(Serialize)]
+struct ProcessDetail {
+    pid: Option<u32>,
+    #[serde(with = "time::serde::rfc3339::option")]
+    started_at: Option<OffsetDateTime>,
+    uptime_seconds: Option<f64>,
+    /// Anonymous memory of the process and its group that is in RAM.
+    memory_bytes: Option<u64>,
+    /// User and system time of the process and its group.
+    cpu_seconds: Option<f64>,
+    /// Processes of the group.
+    processes: Option<u64>,
+    calls_in_flight: usize,
+    restarts: u64,
+    #[serde(with = "time::serde::rfc3339::option")]
+    next_restart_at: Option<OffsetDateTime>,
+    queue_depth: usize,
+    buffer_depth: usize,
+    delivered: u64,
+    failed: u64,
+    dropped: u64,
+    expired: u64,
+    #[serde(with = "time::serde::rfc3339::option")]
+    last_delivery_at: Option<OffsetDateTime>,
+}
+
+impl ProcessDetail {
+    fn new(figures: Figures, usage: Option<Usage>) -> Self {
+        let Figures { process, restarts, next_restart_at, waiting, healthy, counters, last_delivery_at } = figures;
+        let process = process.as_ref();
+        Self {
+            pid: process.map(|process| process.pid),
+            started_at: process.map(|process| process.started_at),
+            uptime_seconds: process.map(|process| milliseconds(process.uptime_seconds())),
+            memory_bytes: usage.map(|usage| usage.memory_bytes),
+            cpu_seconds: usage.map(|usage| milliseconds(usage.cpu_seconds)),
+            processes: usage.map(|usage| usage.processes),
+            calls_in_flight: process.map_or(0, |process| process.calls_in_flight()),
+            restarts,
+            next_restart_at,
+            queue_depth: if healthy { waiting } else { 0 },
+            buffer_depth: if healthy { 0 } else { waiting },
+            delivered: counters.delivered,
+            failed: counters.failed,
+            dropped: counters.overflowed,
+            expired: counters.expired,
+            last_delivery_at,
+        }
+    }
+}
+
+/// Seconds with three digits behind the point.
+fn milliseconds(seconds: f64) -> f64 {
+    (seconds * 1000.0).round() / 1000.0
 }
 
 #[derive(Serialize)]
@@ -40,20 +102,26 @@ struct Deleted {
 
 /// `GET /api/plugins`: every plugin, sorted by id.
 pub async fn list(services: web::Data<Services>) -> Result<HttpResponse, ApiError> {
-    let plugins = services.registry.list().await?.into_iter().map(|PluginView { record }| record).collect();
+    let plugins = services.registry.list().await?.into_iter().map(|PluginView { record, .. }| record).collect();
     Ok(HttpResponse::Ok().json(PluginList { plugins }))
 }
 
-/// `GET /api/plugins/{id}`: the record with the live status.
+/// `GET /api/plugins/{id}`: the record with the live status, and the process.
 pub async fn read(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let view = services.registry.get(&id).await?;
-    Ok(HttpResponse::Ok().json(view.record))
+    let PluginView { record, vitals } = services.registry.get(&id).await?;
+    let figures = vitals.figures();
+    let usage = match &figures.process {
+        Some(process) => services.usage.sample(Some(process.pid)).await.of_group(process.pid),
+        None => None,
+    };
+    Ok(HttpResponse::Ok().json(PluginDetail { record, process: ProcessDetail::new(figures, usage) }))
 }
 
-/// `GET /api/plugins/{id}/logs`: the last lines of the plugin's output.
-pub async fn logs(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let lines = services.registry.logs(&id).await?;
-    Ok(HttpResponse::Ok().json(Logs { lines }))
+/// `POST /api/plugins/sync`: what was found in the plugins folder and what became of it. One sync at a time.
+pub async fn sync(services: web::Data<Services>) -> Result<HttpResponse, ApiError> {
+    let registry = services.registry.clone();
+    let report = services.tasks.finish(async move { registry.sync().await }).await?;
+    Ok(HttpResponse::Ok().json(report))
 }
 
 /// `POST /api/plugins/{id}/enable`: 200 when the plugin is active, also when it was already.

@@ -11,8 +11,14 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{ApiError, events, gate, health, install, plugins, webhooks};
-use crate::domain::action::Action;
+use super::{
+    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, secrets, settings, trust, upgrade, vault,
+    webhooks,
+};
+use crate::domain::{action::Action, clean};
+
+/// Longest reason of a refused query, in bytes.
+const SHOWN_BYTES: usize = 300;
 
 /// One method of one path.
 struct Endpoint {
@@ -30,6 +36,14 @@ const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> End
     Endpoint { method: Method::POST, path, action, handler }
 }
 
+const fn put(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
+    Endpoint { method: Method::PUT, path, action, handler }
+}
+
+const fn patch(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
+    Endpoint { method: Method::PATCH, path, action, handler }
+}
+
 const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
     Endpoint { method: Method::DELETE, path, action, handler }
 }
@@ -38,21 +52,43 @@ const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> E
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
 /// Every route of the host.
-static TABLE: [Endpoint; 12] = [
+static TABLE: [Endpoint; 33] = [
     // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
     // `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
+    // The handler asks for `MetricsRead`, unless `metrics.public` is set.
+    get("/metrics", Action::HealthRead, || web::to(metrics::read)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
+    post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
+    patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(settings::update)),
     delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
     post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
-    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(plugins::logs)),
+    get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
+    post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
+    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
+    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)),
+    post("/api/v1/secrets", Action::SecretWrite, || web::to(secrets::create)),
+    get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(secrets::read)),
+    put("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::change)),
+    delete("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::remove)),
+    get("/api/v1/secrets/{id}/plugins", Action::SecretRead, || web::to(secrets::plugins)),
+    put("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::share)),
+    delete("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::unshare)),
+    get("/api/v1/vault", Action::VaultRead, || web::to(vault::status)),
+    post("/api/v1/vault/rotate", Action::VaultRotate, || web::to(vault::rotate)),
+    get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
+    post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
+    delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
+    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)),
+    post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(inbox::mark_read)),
+    post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
 
 /// The path of the route that took a request, for its access line. Asking actix for it would match the address against
@@ -78,6 +114,10 @@ pub fn configure(config: &mut ServiceConfig) {
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));
     }
     config.app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NoRoute.into()));
+    config.app_data(web::QueryConfig::default().error_handler(|error, _| {
+        let reason = clean::single_line(&error.to_string(), SHOWN_BYTES);
+        ApiError::Query(format!("invalid query: {reason}")).into()
+    }));
     config.default_service(web::to(|| async { Err::<&str, _>(ApiError::NoRoute) }));
 }
 

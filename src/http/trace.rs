@@ -11,12 +11,13 @@ use actix_web::{
     dev::{ServiceRequest, ServiceResponse},
     http::header::{HeaderName, HeaderValue},
     middleware::Next,
+    web,
 };
 use tokio::time::Instant;
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::routes::Pattern;
+use super::{Services, routes::Pattern, trace_context};
 use crate::domain::clean;
 
 /// Carries the request's id in the answer, unless a plugin's answer has its own.
@@ -33,8 +34,10 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
         request.id = %id,
         principal = tracing::field::Empty,
     );
+    trace_context::take_over(request.headers(), &span);
     async move {
         let begin = Instant::now();
+        let services = request.app_data::<web::Data<Services>>().cloned();
         let method = request.method().clone();
         let peer = request.peer_addr().map(|address| address.ip());
         let mut answer = next.call(request).await?;
@@ -45,6 +48,12 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
         }
         let taken = answer.request().extensions().get::<Pattern>().map(|Pattern(path)| Cow::Borrowed(*path));
         let route = taken.or_else(|| answer.request().match_pattern().map(Cow::Owned)).unwrap_or(Cow::Borrowed("none"));
+        if let Some(services) = services {
+            if services.traced {
+                trace_context::describe(&Span::current(), method.as_str(), &route, answer.status().as_u16());
+            }
+            services.requests.answered(&route, method.as_str(), answer.status().as_u16(), begin.elapsed());
+        }
         let plugin = answer.request().match_info().get("id").map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
             http.method = %clean::single_line(method.as_str(), 16),

@@ -6,6 +6,8 @@
 //! A webhook belongs to its client's connection, unlike a command: when the client hangs up, the host may drop the
 //! call. The plugin may have done its work all the same.
 
+use std::time::Duration;
+
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{
@@ -15,6 +17,7 @@ use actix_web::{
     web,
 };
 use kandev_proto::v1::{WebhookRequest, WebhookResponse};
+use tracing::Instrument as _;
 
 use super::{
     ApiError, Services,
@@ -22,7 +25,7 @@ use super::{
     gate,
 };
 use crate::{
-    actors::PluginHandle,
+    actors::{PluginHandle, WebhookOutcome},
     domain::{
         action::Action,
         clean,
@@ -30,6 +33,7 @@ use crate::{
         manifest::{Webhook, WebhookAccess},
         relay::{self, Answer, AnswerError},
     },
+    grpc::client::CallError,
 };
 
 /// Longest part of a foreign key in a message, in bytes.
@@ -64,10 +68,27 @@ pub async fn relay(
         body: body.bytes.clone(),
     };
     let id = plugin.id();
+    let span = tracing::debug_span!("webhook", plugin.id = %id, webhook.key = %webhook.key);
+    let watch = plugin.vitals().begin_webhook();
+    let answer = call_plugin(&plugin, call, timeout).instrument(span).await;
+    watch.end(outcome(&answer));
+    answer
+}
+
+async fn call_plugin(plugin: &PluginHandle, call: WebhookRequest, timeout: Duration) -> Result<HttpResponse, ApiError> {
+    let id = plugin.id();
     let permit = plugin.begin_webhook().map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
-    let answer =
-        permit.client().handle_webhook(call, timeout).await.map_err(|error| ApiError::Call(id.clone(), error))?;
-    send(id, answer)
+    let answer = permit.client().handle_webhook(call, timeout).await;
+    send(id, answer.map_err(|error| ApiError::Call(id.clone(), error))?)
+}
+
+fn outcome(answer: &Result<HttpResponse, ApiError>) -> WebhookOutcome {
+    match answer {
+        Ok(_) => WebhookOutcome::Answered,
+        Err(ApiError::CallRefused(..)) => WebhookOutcome::Refused,
+        Err(ApiError::Call(_, CallError::TimedOut(_))) => WebhookOutcome::TimedOut,
+        Err(_) => WebhookOutcome::Failed,
+    }
 }
 
 /// A segment without its percent-encoding; what is not UTF-8 then matches no id and no key.

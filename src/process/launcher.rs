@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use goplugin::host::{self, Forker, LaunchSpec, Plugin, StopLadder};
 use time::OffsetDateTime;
 
+use super::executable::{Executables, Identity, Verified};
 use super::{Environment, LaunchFailure, LaunchRequest, Launched, Launcher, LogSink, PluginProcess, SocketRoot};
 use crate::{
     config::{Limits, Timing},
@@ -26,6 +27,7 @@ pub struct GoPluginLauncher {
     timing: host::Timing,
     ladder: StopLadder,
     message_bytes: u64,
+    executables: Executables,
 }
 
 impl GoPluginLauncher {
@@ -45,40 +47,60 @@ impl GoPluginLauncher {
             accept_timeout: timing.accept_timeout,
             pipe_grace: timing.pipe_grace,
         };
-        Self { forker, environment, sockets, timing, ladder, message_bytes: limits.message_bytes }
+        let executables = Executables::default();
+        Self { forker, environment, sockets, timing, ladder, message_bytes: limits.message_bytes, executables }
     }
 
-    /// Spawns, shakes hands and pings once: the plugin as goplugin knows it.
+    /// Verifies the executable, spawns it, shakes hands and pings once: the plugin as goplugin knows it, and the digest
+    /// of its program.
     ///
     /// # Errors
     /// [`LaunchFailure`]; nothing of the process is left then.
-    pub async fn start(&self, request: LaunchRequest) -> Result<Plugin, LaunchFailure> {
-        let spec = tokio::select! {
-            spec = self.spec(&request) => spec?,
+    pub async fn start(&self, request: LaunchRequest) -> Result<(Plugin, String), LaunchFailure> {
+        let (spec, verified) = tokio::select! {
+            prepared = self.prepare(&request) => prepared?,
             () = request.abort.cancelled() => return Err(LaunchFailure("the start was aborted".to_owned())),
         };
         let sink = sink(request.log);
         let abort = request.abort.cancelled_owned();
         let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
-        launched.map_err(|error| LaunchFailure(error.to_string()))
+        let plugin = launched.map_err(|error| LaunchFailure(error.to_string()))?;
+        // What was verified is what the kernel took, unless the path led elsewhere in between.
+        let executed = tokio::fs::metadata(&request.executable).await;
+        if !executed.is_ok_and(|metadata| Identity::of(&metadata) == verified.identity) {
+            plugin.kill();
+            plugin.exited().await;
+            let path = request.executable.display();
+            return Err(LaunchFailure(format!("the program {path} was changed while it was being started; try again")));
+        }
+        Ok((plugin, verified.sha256))
     }
 
     /// A started plugin as the actors know it.
-    pub fn adopt(&self, plugin: Plugin) -> Launched {
+    pub fn adopt(&self, plugin: Plugin, executable_sha256: String) -> Launched {
         let client = ChannelClient::new(plugin.channel(), self.message_bytes);
-        Launched { client: Arc::new(client), process: Arc::new(Process { plugin, ladder: self.ladder }) }
+        Launched {
+            client: Arc::new(client),
+            process: Arc::new(Process { plugin, ladder: self.ladder }),
+            executable_sha256: Some(executable_sha256),
+        }
     }
 
-    /// Makes the folders a start needs; off the async threads, since the disk may be slow.
-    async fn spec(&self, request: &LaunchRequest) -> Result<LaunchSpec, LaunchFailure> {
+    /// Verifies the executable and makes the folders a start needs; off the async threads, since the disk may be slow.
+    async fn prepare(&self, request: &LaunchRequest) -> Result<(LaunchSpec, Verified), LaunchFailure> {
         let (sockets, data_dir) = (self.sockets.clone(), request.data_dir.clone());
-        let folders = move || {
+        let (executables, executable) = (self.executables.clone(), request.executable.clone());
+        let expected = request.executable_sha256.clone();
+        let work = move || {
+            let verified = executables.verify(&executable, expected.as_deref());
+            let verified = verified.map_err(|error| LaunchFailure(error.to_string()))?;
             make_data_dir(&data_dir)?;
-            sockets.ensure().map(Path::to_owned).map_err(|error| LaunchFailure(error.to_string()))
+            let socket_root = sockets.ensure().map_err(|error| LaunchFailure(error.to_string()))?;
+            Ok((socket_root.to_owned(), verified))
         };
-        let joined = tokio::task::spawn_blocking(folders).await;
-        let socket_root = joined.map_err(|_| LaunchFailure("the host is stopping".to_owned()))??;
-        Ok(LaunchSpec {
+        let joined = tokio::task::spawn_blocking(work).await;
+        let (socket_root, verified) = joined.map_err(|_| LaunchFailure("the host is stopping".to_owned()))??;
+        let spec = LaunchSpec {
             executable: request.executable.clone(),
             working_dir: request.install_path.clone(),
             env: self.environment.for_plugin(&request.data_dir),
@@ -86,15 +108,16 @@ impl GoPluginLauncher {
             protocol_version: PROTOCOL_VERSION,
             socket_root,
             max_message_bytes: usize::try_from(self.message_bytes).unwrap_or(usize::MAX),
-        })
+        };
+        Ok((spec, verified))
     }
 }
 
 #[async_trait]
 impl Launcher for GoPluginLauncher {
     async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure> {
-        let plugin = self.start(request).await?;
-        Ok(self.adopt(plugin))
+        let (plugin, sha256) = self.start(request).await?;
+        Ok(self.adopt(plugin, sha256))
     }
 }
 

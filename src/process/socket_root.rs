@@ -55,6 +55,12 @@ impl SocketRoot {
         Err(SocketRootError { tried })
     }
 
+    /// Removes the folder if nothing is left in it. Blocks.
+    pub fn withdraw(&self) {
+        // One in use, or gone already, is not worth a word: the next start of this home removes it.
+        let _ = fs::remove_dir(&self.path);
+    }
+
     /// The folder, made again when it is gone. Blocks.
     pub fn ensure(&self) -> Result<&Path, SocketRootError> {
         match is_own_folder(&self.path) {
@@ -128,6 +134,18 @@ mod tests {
         let root = SocketRoot::prepare(&home(), &[place.path().to_owned()]).unwrap();
         fs::remove_dir(place.path().join(name())).unwrap();
         assert!(root.ensure().unwrap().is_dir());
+    }
+
+    #[test]
+    fn an_empty_folder_is_withdrawn_and_one_in_use_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let root = SocketRoot::prepare(&home(), &[place.path().to_owned()]).unwrap();
+        fs::write(place.path().join(name()).join("in-use"), "").unwrap();
+        root.withdraw();
+        assert!(place.path().join(name()).exists());
+        fs::remove_file(place.path().join(name()).join("in-use")).unwrap();
+        root.withdraw();
+        assert!(!place.path().join(name()).exists());
     }
 
     #[test]

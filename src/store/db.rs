@@ -12,7 +12,14 @@ pub(crate) mod tests;
 #[cfg(test)]
 mod upgrade_tests;
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
@@ -33,6 +40,36 @@ pub struct Db {
     deadline: Duration,
     pause: Duration,
     probe: Duration,
+    faults: Arc<Faults>,
+}
+
+/// Faults since the start, by kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FaultCounts {
+    /// Connections lost; the work was repeated as long as there was time.
+    pub lost: u64,
+    /// No connection, no space, or no answer in time.
+    pub unavailable: u64,
+    /// Statements that failed.
+    pub statement: u64,
+}
+
+#[derive(Debug, Default)]
+struct Faults {
+    lost: AtomicU64,
+    unavailable: AtomicU64,
+    statement: AtomicU64,
+}
+
+impl Faults {
+    fn count(&self, fault: &DbFault) {
+        let counter = match fault {
+            DbFault::Lost(_) => &self.lost,
+            DbFault::Unavailable(_) => &self.unavailable,
+            DbFault::Statement(_) => &self.statement,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 impl Db {
@@ -48,6 +85,7 @@ impl Db {
             deadline,
             pause: timing.database_retry,
             probe: timing.ask_timeout.min(deadline),
+            faults: Arc::default(),
         })
     }
 
@@ -58,6 +96,13 @@ impl Db {
             self.writer.execute_unprepared("SELECT 1").await
         };
         matches!(tokio::time::timeout(self.probe, both).await, Ok(Ok(_)))
+    }
+
+    /// What went wrong so far.
+    pub fn fault_counts(&self) -> FaultCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Faults { lost, unavailable, statement } = &*self.faults;
+        FaultCounts { lost: read(lost), unavailable: read(unavailable), statement: read(statement) }
     }
 
     /// Waits for statements in flight, then closes every connection. SQLite folds its log into the file.
@@ -74,13 +119,13 @@ impl Db {
     }
 
     /// The connection for statements that only read.
-    pub(super) fn reader(&self) -> &DatabaseConnection {
+    pub(crate) fn reader(&self) -> &DatabaseConnection {
         &self.readers
     }
 
     /// Begins a transaction that holds the write lock from its start (SQLite: `BEGIN IMMEDIATE`). Dropped, it is
     /// rolled back.
-    pub(super) async fn begin_write(&self) -> Result<DatabaseTransaction, DbFault> {
+    pub(crate) async fn begin_write(&self) -> Result<DatabaseTransaction, DbFault> {
         let options = TransactionOptions {
             sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
             ..TransactionOptions::default()
@@ -94,7 +139,7 @@ impl Db {
     ///
     /// The work must be repeatable: a read, or one transaction that leaves the same rows when it is done twice. A
     /// commit whose answer was lost may have taken effect.
-    pub(super) async fn repeat<T, E, F>(&self, mut work: impl FnMut() -> F) -> Result<T, E>
+    pub(crate) async fn repeat<T, E, F>(&self, mut work: impl FnMut() -> F) -> Result<T, E>
     where
         F: Future<Output = Result<T, E>>,
         E: From<DbFault> + MayBeFault,
@@ -103,7 +148,9 @@ impl Db {
         let attempts = async {
             loop {
                 let result = work().await;
-                let Some(DbFault::Lost(cause)) = result.as_ref().err().and_then(E::fault) else { return result };
+                let fault = result.as_ref().err().and_then(E::fault);
+                fault.inspect(|fault| self.faults.count(fault));
+                let Some(DbFault::Lost(cause)) = fault else { return result };
                 tracing::debug!(cause, "a database connection was lost, the work is repeated");
                 last = Some(cause.clone());
                 tokio::time::sleep(self.pause).await;
@@ -111,13 +158,17 @@ impl Db {
         };
         match tokio::time::timeout(self.deadline, attempts).await {
             Ok(result) => result,
-            Err(_) => Err(late(self.deadline, last).into()),
+            Err(_) => {
+                let fault = late(self.deadline, last);
+                self.faults.count(&fault);
+                Err(fault.into())
+            }
         }
     }
 }
 
 /// An error that may come from the database.
-pub(super) trait MayBeFault {
+pub(crate) trait MayBeFault {
     /// The database's part in it.
     fn fault(&self) -> Option<&DbFault>;
 }

@@ -8,9 +8,12 @@
 pub mod admin_token;
 pub mod db;
 pub mod fs;
+pub mod inbox;
+pub mod log_files;
 pub mod packages;
 pub mod plugin_config;
 pub mod plugin_state;
 pub mod records;
 pub mod run_folder;
 pub mod schema;
+pub mod trust;

@@ -1,19 +1,48 @@
-//! The operator's config of a plugin, `<plugins>/<id>.config.yml`: reading it for the plugin.
+//! The operator's config of a plugin, `<plugins>/<id>.config.yml`: reading it for the plugin and for the operator;
+//! [`write`](self) has the writing.
 //!
-//! Writing it, and the vault that its secret fields refer to, come with the config routes.
+//! It neither knows the schema nor the vault: a secret field holds its marker here (`domain::secret`), and
+//! `grpc::host` puts the secret in its place.
 
-use std::{io, path::PathBuf};
+mod write;
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    path::PathBuf,
+    sync::Arc,
+};
 
 use serde_json::{Map, Value};
-use tokio::{fs::File, io::AsyncReadExt};
+use sha2::{Digest, Sha256};
+use tokio::{
+    fs::File,
+    io::AsyncReadExt,
+    sync::{RwLock, RwLockReadGuard, RwLockWriteGuard},
+};
+
+pub use write::ConfigText;
 
 use crate::{config::Limits, domain::id::PluginId};
 
-/// Reads plugin configs below one folder.
+/// Locks for all plugins; two that share one only wait for each other's last step of a save.
+const LOCKS: usize = 64;
+
+/// Reads and writes plugin configs below one folder. Clones share the locks.
 #[derive(Clone, Debug)]
 pub struct PluginConfigs {
     folder: PathBuf,
     max_bytes: u64,
+    locks: Arc<[RwLock<()>]>,
+}
+
+/// A config as it is on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredConfig {
+    /// The fields in the file's order, markers in place of secrets.
+    pub values: Map<String, Value>,
+    /// Of the file's bytes; those of no file are none.
+    pub digest: [u8; 32],
 }
 
 /// Why a config could not be read.
@@ -31,26 +60,58 @@ pub enum ConfigError {
     /// Not YAML, or not a mapping.
     #[error("plugin config is not a YAML mapping: {0}; correct the file")]
     Malformed(String),
-    /// A field refers to the vault (wire.md §4).
-    #[error("plugins: resolve secret config field \"{field}\": plugins: secret vault not configured")]
-    Secret {
-        /// Which field.
-        field: String,
-    },
+    /// No text holds this config so that it is read back as it is.
+    #[error("the config cannot be written to a file; look for very deep nesting or odd field names")]
+    Unwritable,
 }
 
 impl PluginConfigs {
     /// Configs beside the records in `folder`.
     pub fn new(folder: PathBuf, limits: &Limits) -> Self {
-        Self { folder, max_bytes: limits.manifest_bytes }
+        let locks = std::iter::repeat_with(RwLock::default).take(LOCKS).collect();
+        Self { folder, max_bytes: limits.manifest_bytes, locks }
     }
 
-    /// The config; empty when there is none. One secret field that cannot be resolved fails the whole
-    /// (host-data.md §7).
-    pub async fn read(&self, plugin: &PluginId) -> Result<Map<String, Value>, ConfigError> {
-        let file = match File::open(self.folder.join(format!("{plugin}.config.yml"))).await {
+    /// Largest file, in bytes.
+    pub fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// Holds off the moment in which file and vault change together: who reads both takes this first.
+    pub async fn reading(&self, plugin: &PluginId) -> RwLockReadGuard<'_, ()> {
+        self.lock(plugin).read().await
+    }
+
+    /// Holds off those who read file and vault together.
+    pub async fn changing(&self, plugin: &PluginId) -> RwLockWriteGuard<'_, ()> {
+        self.lock(plugin).write().await
+    }
+
+    fn lock(&self, plugin: &PluginId) -> &RwLock<()> {
+        let mut hasher = DefaultHasher::new();
+        plugin.hash(&mut hasher);
+        &self.locks[(hasher.finish() % LOCKS as u64) as usize]
+    }
+
+    fn path(&self, plugin: &PluginId) -> PathBuf {
+        self.folder.join(format!("{plugin}.config.yml"))
+    }
+
+    /// The config as it is on disk; empty when there is none.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when the file is there and cannot be used.
+    pub async fn load(&self, plugin: &PluginId) -> Result<StoredConfig, ConfigError> {
+        let text = self.text(plugin).await?;
+        let digest = Sha256::digest(text.as_bytes()).into();
+        let values = tokio::task::spawn_blocking(move || parse(&text)).await.map_err(io::Error::other)??;
+        Ok(StoredConfig { values, digest })
+    }
+
+    async fn text(&self, plugin: &PluginId) -> Result<String, ConfigError> {
+        let file = match File::open(self.path(plugin)).await {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(error.into()),
         };
         let mut text = String::new();
@@ -58,13 +119,7 @@ impl PluginConfigs {
         if text.len() as u64 > self.max_bytes {
             return Err(ConfigError::TooLarge { limit: self.max_bytes });
         }
-        let config = tokio::task::spawn_blocking(move || parse(&text)).await.map_err(io::Error::other)??;
-        let unresolved =
-            config.iter().find(|(field, value)| **value == format!("vault:plugin:{plugin}:config:{field}"));
-        match unresolved {
-            Some((field, _)) => Err(ConfigError::Secret { field: field.clone() }),
-            None => Ok(config),
-        }
+        Ok(text)
     }
 }
 
@@ -88,7 +143,7 @@ mod tests {
         }
         let limits = Limits { manifest_bytes: 100, ..Limits::default() };
         let configs = PluginConfigs::new(folder.path().to_owned(), &limits);
-        let config = configs.read(&PluginId::new("a").unwrap()).await;
+        let config = configs.load(&PluginId::new("a").unwrap()).await.map(|stored| stored.values);
         config.map(Value::Object).map_err(|error| error.to_string())
     }
 
@@ -100,18 +155,14 @@ mod tests {
 
     #[tokio::test]
     async fn values_keep_their_types() {
-        let text = "url: https://example.org\nport: 8080\non: true\nlist: [a, 1]\nother: vault:plugin:b:config:other\n";
+        let text = "url: https://example.org\nport: 8080\non: true\nlist: [a, 1]\nother: vault:plugin:a:config:other\n";
         let expected = json!({"url": "https://example.org", "port": 8080, "on": true, "list": ["a", 1],
-                              "other": "vault:plugin:b:config:other"});
+                              "other": "vault:plugin:a:config:other"});
         assert_eq!(read(Some(text)).await, Ok(expected));
     }
 
     #[tokio::test]
     async fn what_is_not_usable_names_its_cause() {
-        assert_eq!(
-            read(Some("token: vault:plugin:a:config:token")).await.unwrap_err(),
-            "plugins: resolve secret config field \"token\": plugins: secret vault not configured"
-        );
         assert_eq!(read(Some(&"x".repeat(101))).await.unwrap_err(), "plugin config is larger than 100 bytes");
         let malformed = read(Some("- a\n- b\n")).await.unwrap_err();
         assert!(malformed.starts_with("plugin config is not a YAML mapping: "), "{malformed}");

@@ -120,16 +120,11 @@ mod tests {
     fn record(id: &str) -> PluginRecord {
         let manifest = manifest::parse(sample::manifest("1.0").as_bytes()).unwrap().manifest;
         let state = RecordState {
-            status: Status::Registered,
-            install_path: format!("/plugins/{id}/1.0"),
-            signed: false,
-            auto_update: None,
-            installed_at: time::OffsetDateTime::UNIX_EPOCH,
             restart_count: 2,
             restarting: true,
             last_error: Some("boom: \"x\"".to_owned()),
             last_error_at: Some(time::OffsetDateTime::UNIX_EPOCH),
-            previous_version: None,
+            ..RecordState::installed(format!("/plugins/{id}/1.0"), time::OffsetDateTime::UNIX_EPOCH)
         };
         PluginRecord::new(PluginId::new(id).unwrap(), manifest, state)
     }

@@ -124,7 +124,7 @@ fn a_crate_outside_of_its_home_fails() {
     fails(&owned("src/http/a.rs", "use actix::Addr;"), "src/http/a.rs:1: actix is named in actors and app only");
     fails(
         &owned("src/grpc/host/a.rs", "sea_orm::x();"),
-        "src/grpc/host/a.rs:1: sea_orm is named in store and entities only",
+        "src/grpc/host/a.rs:1: sea_orm is named in store and vault and entities only",
     );
     fails(
         &owned("src/actors.rs", "#[derive(actix_web::X)]"),

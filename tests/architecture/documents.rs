@@ -60,9 +60,10 @@ fn every_setting_is_in_the_configuration() {
     let text = fs::read_to_string(root().join("src/config.rs")).expect("src/config.rs");
     let found = ["Config", "Timing", "Limits"].map(|name| fields(&text, name)).concat();
     assert!(found.contains(&"ping_interval") && found.contains(&"log_lines"), "the settings were not found");
-    let sections = ["timing", "limits", "install", "plugins"];
+    let sections = ["timing", "limits", "install", "plugins", "metrics", "telemetry"];
     assert_named(found.into_iter().filter(|name| !sections.contains(name)), "configuration.md");
-    for (section, name) in [("install", "Install"), ("plugins", "Plugins")] {
+    let structs = [("install", "Install"), ("plugins", "Plugins"), ("metrics", "Metrics"), ("telemetry", "Telemetry")];
+    for (section, name) in structs {
         let keys: Vec<_> = fields(&text, name).iter().map(|key| format!("{section}.{key}")).collect();
         assert_named(keys.iter().map(String::as_str), "configuration.md");
     }

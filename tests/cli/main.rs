@@ -10,3 +10,6 @@ mod help;
 mod pack;
 mod project;
 mod remote;
+mod secrets;
+mod settings;
+mod signing;

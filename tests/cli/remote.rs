@@ -97,10 +97,14 @@ fn without_a_host_every_command_is_exit_code_3_and_says_what_to_start() {
         &["list"][..],
         &["show", "demo"],
         &["logs", "demo"],
+        &["config", "get", "demo"],
+        &["config", "set", "demo", "a=b"],
         &["enable", "demo"],
         &["disable", "demo"],
         &["remove", "demo"],
+        &["rollback", "demo"],
         &["install", "p.tar.gz"],
+        &["upgrade", "p.tar.gz", "--dry-run"],
     ] {
         let done = desk.run(&[&["plugin"], command].concat()).expect(3);
         let expected = format!(
@@ -188,4 +192,211 @@ async fn something_else_and_a_silent_host_are_told_apart() {
     let done = desk.run(&["plugin", "list", "--host", &url, "--token", "x"]).expect(3);
     assert!(done.err.contains("is no kandev-host (status 200)"), "{}", done.err);
     answer.await.expect("the stand-in");
+}
+
+/// The host's fixture with a capability more.
+fn wider(version: &str) -> Package {
+    let package = Package::of(Guest::Rust, "demo", version);
+    package.manifest(|text| text.replace("capabilities:", "capabilities:\n  secrets: true"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_is_looked_at_accepted_and_rolled_back() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let old = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let new = file(&desk, &wider("1.1.0")).await;
+    let (old, new) = (old.to_str().unwrap(), new.to_str().unwrap());
+    desk.run(&["plugin", "install", old]).expect(0);
+
+    let looked = desk.run(&["plugin", "upgrade", new, "--dry-run"]).expect(0);
+    let inspected = desk.run(&["plugin", "inspect", new, "--host", host.url()]).expect(0);
+    assert_eq!(looked.out, inspected.out);
+    for line in [
+        "installed:      1.0.0",
+        "offered:        1.1.0 (upgrade)",
+        "asks beyond:    secrets",
+        "needs consent:  capabilities",
+    ] {
+        assert!(looked.out.lines().any(|found| found == line), "{line}: {}", looked.out);
+    }
+    let json = desk.run(&["--json", "plugin", "install", new, "--dry-run"]).expect(0).json();
+    assert_eq!(json["difference"]["needs"], json!(["capabilities"]));
+
+    let refused = desk.run(&["plugin", "upgrade", new]).expect(4);
+    assert!(refused.err.contains("asks for more than 1.0.0: secrets"), "{}", refused.err);
+    assert!(refused.err.contains("--accept"), "{}", refused.err);
+    let error = desk.run(&["--json", "plugin", "upgrade", new]).expect(4).error();
+    assert_eq!((&error["code"], &error["details"]["accept"]), (&json!("consent_needed"), &json!("capabilities")));
+    assert_eq!(desk.run(&["plugin", "show", "demo", "--json"]).expect(0).json()["version"], "1.0.0");
+    desk.run(&["plugin", "upgrade", new, "--accept", "everything"]).expect(2);
+    let digest = error["details"]["sha256"].as_str().unwrap();
+    let other = digest.replace(|c: char| c.is_ascii_digit(), "a");
+    desk.run(&["plugin", "upgrade", new, "--accept", "capabilities", "--sha256", &other]).expect(4);
+    let done = desk.run(&["plugin", "upgrade", new, "--accept", "capabilities", "--sha256", digest]).expect(0);
+    assert_eq!(done.out, "demo 1.1.0 is active\n");
+
+    assert_eq!(desk.run(&["plugin", "rollback", "demo"]).expect(0).out, "demo 1.0.0 is active\n");
+    let show = desk.run(&["plugin", "show", "demo"]).expect(0).out;
+    assert!(show.contains("previous:      1.1.0\nlast upgrade:  1.1.0 to 1.0.0, done ("), "{show}");
+    desk.run(&["plugin", "disable", "demo"]).expect(0);
+    assert_eq!(desk.run(&["plugin", "rollback", "demo"]).expect(0).out, "demo 1.1.0 is disabled\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_that_is_undone_is_exit_code_7_and_nothing_to_go_back_to_is_4() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let old = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let lame = Package::of(Guest::Rust, "demo", "1.1.0").switches(&json!({"crash_before_handshake": 3}));
+    let lame = file(&desk, &lame).await;
+    desk.run(&["plugin", "install", old.to_str().unwrap()]).expect(0);
+    let done = desk.run(&["plugin", "rollback", "demo"]).expect(4);
+    assert!(done.err.contains("no earlier version to go back to"), "{}", done.err);
+    let done = desk.run(&["plugin", "install", lame.to_str().unwrap()]).expect(7);
+    assert!(done.err.contains("version 1.1.0 did not come up, 1.0.0 runs again: "), "{}", done.err);
+    let error = desk.run(&["--json", "plugin", "install", lame.to_str().unwrap()]).expect(7).error();
+    assert_eq!((&error["code"], &error["exit"]), (&json!("upgrade_failed"), &json!(7)));
+}
+
+/// A command that goes on, and what it printed so far.
+struct Following {
+    child: std::process::Child,
+    out: PathBuf,
+}
+
+impl Following {
+    fn start(desk: &Desk, arguments: &[&str]) -> Self {
+        let out = desk.path().join("followed.txt");
+        let file = std::fs::File::create(&out).expect("a file");
+        Self {
+            child: desk
+                .command(env!("CARGO_BIN_EXE_kandev-host"))
+                .args(arguments)
+                .stdout(file)
+                .spawn()
+                .expect("the binary starts"),
+            out,
+        }
+    }
+
+    async fn until(&self, part: &str) -> String {
+        let read = || std::fs::read_to_string(&self.out).unwrap_or_default();
+        eventually(part, || async { read().contains(part) }).await;
+        read()
+    }
+}
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_is_followed_over_a_restart_of_the_host_until_the_plugin_is_removed() {
+    let mut host = Host::start_with(Settings::default().env("KANDEV_ADMIN_TOKEN", "")).await;
+    // The token is the home's, and so is the address: it changes with the restart.
+    let desk = Desk::new().env("KANDEV_HOME", host.home().to_str().unwrap());
+    let path = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    desk.run(&["plugin", "install", path.to_str().unwrap()]).expect(0);
+    let print = async |host: &Host, text: &str| {
+        let address = format!("{}/api/plugins/demo/webhooks/print?stream=stderr&text={text}", host.url());
+        assert_eq!(host.client().post(address).send().await.expect("the webhook answers").status(), 200);
+    };
+    print(&host, "[WARN]%20before").await;
+    let mut following = Following::start(&desk, &["plugin", "logs", "demo", "-f", "--level", "warn"]);
+    following.until(" warn stderr before\n").await;
+    print(&host, "finer").await;
+    print(&host, "[ERROR]%20during").await;
+    following.until(" error stderr during\n").await;
+    assert_eq!(host.stop().await, Some(0));
+    host.spawn().await;
+    eventually("the plugin runs again", || async {
+        desk.run(&["plugin", "show", "demo"]).expect(0).out.contains("status:        active")
+    })
+    .await;
+    print(&host, "[WARN]%20after").await;
+    let shown = following.until(" warn stderr after\n").await;
+    assert!(!shown.contains("finer"), "{shown}");
+    assert_eq!(shown.matches(" during\n").count(), 1, "no line is shown twice: {shown}");
+    desk.run(&["plugin", "remove", "demo"]).expect(0);
+    eventually("the command ends", || {
+        let ended = following.child.try_wait().expect("the command can be waited for");
+        async move { ended.is_some_and(|status| status.success()) }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn following_what_is_not_there_fails_at_once() {
+    let host = Host::start().await;
+    let done = Desk::at(&host).run(&["plugin", "logs", "absent", "-f"]).expect(4);
+    assert!(done.err.contains("plugin not found"), "{done:?}");
+    assert_eq!(Desk::new().run(&["plugin", "logs", "absent", "-f"]).expect(3).out, "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_tells_of_the_process_and_the_events() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let path = file(&desk, &Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    desk.run(&["plugin", "install", path.to_str().unwrap()]).expect(0);
+    host.publish("test.one", json!({})).await;
+    let expected = "\nevents:        1 delivered, 0 failed, 0 dropped, 0 expired, 0 waiting\nlast event:    ";
+    eventually("the event is shown", || async {
+        desk.run(&["plugin", "show", "demo"]).expect(0).out.contains(expected)
+    })
+    .await;
+    let text = desk.run(&["plugin", "show", "demo"]).expect(0).out;
+    let pid = host.plugin_pid("demo").unwrap();
+    let process = text.lines().find(|line| line.starts_with("process:")).unwrap_or_else(|| panic!("{text}"));
+    assert!(process.starts_with(&format!("process:       pid {pid}, up ")), "{process}");
+    assert!(process.contains(" MB, ") || process.contains(" kB, "), "{process}");
+    assert!(process.ends_with(" s of processor time, 0 calls in flight"), "{process}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sync_shows_what_became_of_each_item_and_fails_when_one_did() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    assert_eq!(desk.run(&["plugin", "sync"]).expect(0).out, "nothing to do\n");
+    let archive = Package::of(Guest::Rust, "demo", "1.0.0").archive().await;
+    std::fs::write(host.plugins().join("demo.tar.gz"), archive).unwrap();
+    assert_eq!(desk.run(&["plugin", "sync"]).expect(0).out, "WHAT       ITEM  NOTE\ninstalled  demo\n");
+    let bad = host.plugins().join("bad.tar.gz");
+    std::fs::write(&bad, "x").unwrap();
+    let done = desk.run(&["plugin", "sync"]).expect(1);
+    let line = format!("error  {}  pkgtar: ", bad.display());
+    assert!(done.out.lines().nth(1).is_some_and(|text| text.starts_with(&line)), "{done:?}");
+    assert_eq!(
+        done.err,
+        "kandev-host: 1 of the items in the plugins folder failed; the list says why, the others are done\n"
+    );
+    let done = desk.run(&["--json", "plugin", "sync"]).expect(1);
+    assert_eq!((&done.json()["added"], &done.error()["code"]), (&json!([]), &json!("sync_incomplete")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inbox_is_listed_read_and_dismissed() {
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
+    let package = Package::of(Guest::Rust, "demo", "1.0.0").switches(&json!({"crash_before_handshake": 3}));
+    host.upload(package.archive().await).await.expect(201);
+    eventually("the item is there", || async { desk.run(&["inbox", "list"]).expect(0).out.contains("open (new)") })
+        .await;
+    let listed = desk.run(&["--json", "inbox", "--status", "open", "--limit", "1"]).expect(0).json();
+    let id = listed["items"][0]["id"].as_str().unwrap();
+    assert_eq!(desk.run(&["inbox", "read", id]).expect(0).out, format!("{id} is read\n"));
+    let text = desk.run(&["inbox"]).expect(0).out;
+    assert!(
+        text.starts_with("ID ") && text.contains("  open  ") && text.contains("Plugin demo is unreachable"),
+        "{text}"
+    );
+    assert_eq!(desk.run(&["inbox", "dismiss", id]).expect(0).out, format!("{id} is dismissed\n"));
+    assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
+    let done = desk.run(&["inbox", "read", "nonsense"]).expect(4);
+    assert!(done.err.contains("no such inbox item"), "{done:?}");
 }

@@ -1,19 +1,19 @@
-//! The host is killed at fifty moments of install, upgrade, restart, host start and uninstall, and its successor must
-//! find what docs/runtime-semantics.md promises for that moment.
+//! The host is killed at many moments of install, upgrade, rollback, restart, host start and uninstall, and its successor
+//! must find what docs/runtime-semantics.md promises for that moment.
 //!
 //! The moments are drawn from [`NAMED`] and from random delays, by a seed that every moment is printed with.
 //! `KANDEV_TEST_SEED` sets another one.
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Guest, Host, Package, Settings, Signal, eventually, eventually_some, host::Answer, kill};
 
 /// Drawn once by a die; any other must pass as well.
 const SEED: u64 = 0x6b61_6e64_6576;
 
-const MOMENTS: usize = 50;
+const MOMENTS: usize = 72;
 
 /// Hosts at a time.
 const LANES: usize = 4;
@@ -22,6 +22,9 @@ const LANES: usize = 4;
 const LONGEST_DELAY: Duration = Duration::from_millis(700);
 
 const ID: &str = "crash";
+
+/// A version that an earlier upgrade should have pruned.
+const OLDEST: &str = "0.9.0";
 
 const FAST: &str = r#"
 [timing]
@@ -38,6 +41,10 @@ enum Scenario {
     Upgrade,
     /// Of a plugin that is disabled.
     UpgradeOff,
+    /// To a version that does not come up.
+    FailedUpgrade,
+    /// Of the newer version to the older one.
+    Rollback,
     Restart,
     Boot,
     Uninstall,
@@ -47,22 +54,26 @@ enum Scenario {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Nothing,
+    /// What was installed before the command.
     Old,
+    /// What the command wants.
     New,
+    /// The old version, taken over from its folder: off.
+    TakenOver,
     /// Whatever the command had come to, but all of it: the moment comes at no fixed place of the command.
     Lawful,
 }
 
-use Left::{Lawful, New, Nothing, Old};
-use Scenario::{Boot, Install, Restart, Uninstall, Upgrade, UpgradeOff};
+use Left::{Lawful, New, Nothing, Old, TakenOver};
+use Scenario::{Boot, FailedUpgrade, Install, Restart, Rollback, Uninstall, Upgrade, UpgradeOff};
 
 /// The named moments of docs/runtime-semantics.md, with the hit.
 const NAMED: &[(Scenario, &str, u32, Left)] = &[
     (Install, "install.staged", 1, Nothing),
     (Install, "install.unpacked", 1, Nothing),
-    (Install, "install.placed", 1, Nothing),
-    (Install, "record.writing", 1, Nothing),
-    (Install, "file.replacing", 1, Nothing),
+    (Install, "install.placed", 1, TakenOver),
+    (Install, "record.writing", 1, TakenOver),
+    (Install, "file.replacing", 1, TakenOver),
     (Install, "record.written", 1, Old),
     (Install, "install.recorded", 1, Old),
     (Install, "start.launching", 1, Old),
@@ -71,20 +82,37 @@ const NAMED: &[(Scenario, &str, u32, Left)] = &[
     (Install, "file.replacing", 2, Old),
     (Upgrade, "install.staged", 1, Old),
     (Upgrade, "install.unpacked", 1, Old),
-    (Upgrade, "upgrade.held", 1, Old),
-    (Upgrade, "install.placed", 1, Old),
     (Upgrade, "record.writing", 1, Old),
-    (Upgrade, "record.writing", 2, Lawful),
+    (Upgrade, "upgrade.announced", 1, Old),
+    (Upgrade, "install.placed", 1, Old),
+    (Upgrade, "upgrade.held", 1, Old),
+    (Upgrade, "record.writing", 3, Lawful),
     (Upgrade, "file.replacing", 2, Lawful),
     (Upgrade, "record.written", 3, Lawful),
-    (Upgrade, "install.recorded", 1, New),
-    (Upgrade, "start.launching", 1, New),
-    (Upgrade, "start.launched", 1, New),
-    (Upgrade, "start.settled", 1, New),
+    (Upgrade, "upgrade.recorded", 1, New),
+    // The record is written while the process starts.
+    (Upgrade, "start.launching", 1, Lawful),
+    (Upgrade, "start.launched", 1, Lawful),
+    (Upgrade, "start.settled", 1, Lawful),
+    (Upgrade, "upgrade.done", 1, New),
     (Upgrade, "upgrade.pruning", 1, New),
     (Upgrade, "version.deleting", 1, New),
+    (UpgradeOff, "upgrade.announced", 1, Old),
     (UpgradeOff, "upgrade.held", 1, Old),
-    (UpgradeOff, "install.recorded", 1, New),
+    (UpgradeOff, "upgrade.recorded", 1, New),
+    (FailedUpgrade, "upgrade.recorded", 1, Old),
+    (FailedUpgrade, "start.launching", 1, Old),
+    (FailedUpgrade, "upgrade.undoing", 1, Old),
+    (FailedUpgrade, "upgrade.undone", 1, Old),
+    (FailedUpgrade, "record.writing", 3, Old),
+    (FailedUpgrade, "start.launching", 2, Old),
+    (FailedUpgrade, "version.deleting", 1, Old),
+    (Rollback, "upgrade.announced", 1, Old),
+    (Rollback, "upgrade.held", 1, Old),
+    (Rollback, "record.written", 2, Lawful),
+    (Rollback, "upgrade.recorded", 1, New),
+    (Rollback, "start.launched", 1, Lawful),
+    (Rollback, "upgrade.done", 1, New),
     (Restart, "restart.scheduled", 1, Old),
     (Restart, "start.launching", 1, Old),
     (Restart, "start.launched", 1, Old),
@@ -152,7 +180,7 @@ fn draw(seed: u64, with_go: bool) -> Vec<Moment> {
             let (scenario, name, hit, left) = *named.swap_remove(dice.below(named.len()));
             (scenario, When::Failpoint(format!("{name}:{hit}")), left)
         } else {
-            let scenario = [Install, Upgrade, Restart, Boot, Uninstall][dice.below(5)];
+            let scenario = [Install, Upgrade, FailedUpgrade, Rollback, Restart, Boot, Uninstall][dice.below(7)];
             let delay = dice.below(LONGEST_DELAY.as_millis() as usize);
             (scenario, When::After(Duration::from_millis(delay as u64)), Lawful)
         };
@@ -167,12 +195,15 @@ fn draw(seed: u64, with_go: bool) -> Vec<Moment> {
 struct Archives {
     old: Vec<u8>,
     new: Vec<u8>,
+    /// The new version's number, and it does not come up.
+    lame: Vec<u8>,
 }
 
 impl Archives {
     async fn of(guest: Guest) -> Self {
         let archive = async |version| Package::of(guest, ID, version).archive().await;
-        Self { old: archive("1.0.0").await, new: archive("1.1.0").await }
+        let lame = Package::of(guest, ID, "1.1.0").switches(&json!({"crash_before_handshake": 3}));
+        Self { old: archive("1.0.0").await, new: archive("1.1.0").await, lame: lame.archive().await }
     }
 }
 
@@ -228,11 +259,18 @@ async fn run(host: &mut Host, moment: &Moment, archives: &Archives) {
     host.disarm();
     host.spawn().await;
 
+    let note = ended_change(host).await;
     assert_no_leftovers(host).await;
+    let placed = host.plugins().join(ID).join("1.0.0");
+    eventually("a folder without a record is taken over", || async {
+        installed_version(host).await.is_some() || !placed.exists()
+    })
+    .await;
     let version = installed_version(host).await;
     assert_lawful(moment, answered.as_ref(), version.as_deref());
+    assert_reported(host, moment, version.as_deref(), &note);
     match version {
-        Some(version) => assert_whole(host, moment.scenario, &version, archives).await,
+        Some(version) => assert_whole(host, moment, &version, archives).await,
         None => assert_gone(host, moment.scenario, &archives.old).await,
     }
     host.uninstall(ID).await.expect(200);
@@ -251,9 +289,14 @@ async fn prepare(host: &Host, scenario: Scenario, archives: &Archives) {
     }
     if scenario == Upgrade {
         // What an earlier version left: the upgrade prunes it.
-        let old = host.plugins().join(ID).join("0.9.0");
-        std::fs::create_dir(&old).expect("an old version's folder");
-        std::fs::write(old.join("manifest.yaml"), "").expect("an old version's file");
+        let folder = host.plugins().join(ID);
+        let manifest = std::fs::read_to_string(folder.join("1.0.0/manifest.yaml")).expect("the manifest");
+        std::fs::create_dir(folder.join(OLDEST)).expect("an old version's folder");
+        let manifest = manifest.replace("1.0.0", OLDEST);
+        std::fs::write(folder.join(OLDEST).join("manifest.yaml"), manifest).expect("an old version's file");
+    }
+    if scenario == Rollback {
+        host.upload(archives.new.clone()).await.expect(201);
     }
 }
 
@@ -305,6 +348,8 @@ async fn operate(host: &Host, scenario: Scenario, archives: &Archives) -> Option
     match scenario {
         Install => Some(host.upload(archives.old.clone()).await),
         Upgrade | UpgradeOff => Some(host.upload(archives.new.clone()).await),
+        FailedUpgrade => Some(host.upload(archives.lame.clone()).await),
+        Rollback => Some(host.command(ID, "rollback").await),
         Uninstall => Some(host.uninstall(ID).await),
         Restart => {
             kill(host.plugin_pid(ID).expect("the plugin runs"), Signal::KILL);
@@ -330,27 +375,65 @@ async fn up_or_dead(host: &Host) {
 
 /// What was answered before the kill holds; otherwise what the moment says.
 fn assert_lawful(moment: &Moment, answered: Option<&Answer>, version: Option<&str>) {
-    let (nothing, old, new) = (None, Some("1.0.0"), Some("1.1.0"));
+    let nothing = None;
+    let (old, new) = match moment.scenario {
+        Rollback => (Some("1.1.0"), Some("1.0.0")),
+        _ => (Some("1.0.0"), Some("1.1.0")),
+    };
     let acknowledged = answered.map(|answer| (moment.scenario, answer.status));
     let allowed: &[Option<&str>] = match (acknowledged, moment.left, moment.scenario) {
-        (Some((Install, 201)), _, _) => &[old],
-        (Some((Upgrade | UpgradeOff, 201)), _, _) => &[new],
+        (Some((Install, 201) | (FailedUpgrade, 422)), _, _) => &[old],
+        (Some((Upgrade | UpgradeOff, 201) | (Rollback, 200)), _, _) => &[new],
         (Some((Uninstall, 200)), _, _) => &[nothing],
         (Some(_), _, _) => panic!("the command failed: {answered:?}"),
         (None, Nothing, _) => &[nothing],
-        (None, Old, _) => &[old],
+        (None, Old | TakenOver, _) => &[old],
         (None, New, _) => &[new],
         (None, Lawful, Install | Uninstall) => &[nothing, old],
-        (None, Lawful, Upgrade | UpgradeOff) => &[old, new],
-        (None, Lawful, Restart | Boot) => &[old],
+        (None, Lawful, Upgrade | UpgradeOff | Rollback) => &[old, new],
+        (None, Lawful, FailedUpgrade | Restart | Boot) => &[old],
     };
     assert!(allowed.contains(&version), "found {version:?}, lawful is {allowed:?}, answered {answered:?}");
 }
 
+/// Waits until the host has ended what its predecessor left; gives the note of the last change, `null` when none began.
+async fn ended_change(host: &Host) -> Value {
+    eventually_some("the unfinished change is ended", || async {
+        let note = host.get(&format!("/api/plugins/{ID}")).await.body["last_upgrade"].clone();
+        (note["outcome"] != "under_way").then_some(note)
+    })
+    .await
+}
+
+/// A change that was begun and is not the installed version's was noted as what became of it, and left no files.
+fn assert_reported(host: &Host, moment: &Moment, version: Option<&str>, note: &Value) {
+    if matches!(moment.scenario, Upgrade | UpgradeOff | FailedUpgrade | Rollback) && !note.is_null() {
+        match note["version"] == json!(version) {
+            true => assert_eq!(note["outcome"], "done", "{note}"),
+            false => assert!(["interrupted", "rolled_back"].contains(&note["outcome"].as_str().unwrap()), "{note}"),
+        }
+    }
+    // One that was undone is removed last: when the host dies before, the next upgrade prunes it.
+    let undone = note["outcome"] == "rolled_back";
+    if !undone && matches!(moment.scenario, Upgrade | UpgradeOff | FailedUpgrade) && version == Some("1.0.0") {
+        assert!(!host.versions(ID).contains(&"1.1.0".to_owned()), "what was placed is removed: {note}");
+    }
+    if moment.scenario == Rollback {
+        assert_eq!(host.versions(ID), ["1.0.0", "1.1.0"], "a rollback removes nothing");
+    }
+}
+
 /// The plugin comes up, record and folder agree, its state is there, and the same version is known as installed.
-async fn assert_whole(host: &Host, scenario: Scenario, version: &str, archives: &Archives) {
-    if scenario == UpgradeOff && version == "1.0.0" {
-        assert_eq!(host.plugin(ID).await["status"], "disabled", "an upgrade that did not come about enables nothing");
+async fn assert_whole(host: &Host, moment: &Moment, version: &str, archives: &Archives) {
+    let scenario = moment.scenario;
+    let off = host.plugin(ID).await["status"] == "disabled";
+    match (scenario, moment.left) {
+        (UpgradeOff, _) if version == "1.0.0" => assert!(off, "an upgrade that did not come about enables nothing"),
+        (_, TakenOver) => assert!(off, "what was taken over does not run by itself"),
+        (Install, Lawful) => {}
+        _ => assert!(!off, "nobody has disabled it"),
+    }
+    if off {
         host.command(ID, "enable").await.expect(200);
     }
     let record = host.status(ID, "active").await;
@@ -371,7 +454,7 @@ async fn assert_whole(host: &Host, scenario: Scenario, version: &str, archives: 
 /// Nothing of the plugin is left, and the same package installs with no state of before.
 async fn assert_gone(host: &Host, scenario: Scenario, archive: &[u8]) {
     assert!(!record_file(host).exists());
-    // A package that was placed and not recorded stays (docs/runtime-semantics.md).
+    // An install may have made the plugin's folder and come no further.
     assert!(scenario == Install || !host.plugins().join(ID).exists());
     assert_eq!(host.plugin_processes(), Vec::<i32>::new());
     let body = host.upload(archive.to_vec()).await.expect(201);

@@ -5,14 +5,25 @@
 
 mod support;
 
+mod config;
+#[cfg(feature = "failpoints")]
+mod config_crashes;
 #[cfg(feature = "failpoints")]
 mod crash_points;
 mod database;
+mod diagnosis;
 mod events;
 mod examples;
 mod host_calls;
+mod inbox;
 mod leaks;
 mod lifecycle;
+mod logs;
 mod packages;
 mod rest;
+mod secrets;
+mod sync;
+mod traces;
+mod trust;
+mod upgrade;
 mod webhooks;

@@ -359,7 +359,7 @@ async fn modes_of_the_archive_do_not_count() {
 async fn a_refused_upgrade_leaves_the_running_version_alone() {
     let host = Host::start().await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
-    let (before, pid) = (host.plugin("demo").await, host.plugin_pid("demo"));
+    let (before, pid) = (host.record("demo").await, host.plugin_pid("demo"));
     let newer = Package::of(Guest::Rust, "demo", "2.0.0");
     let too_new = newer.clone().manifest(|text| text + "min_kandev_version: \"1.0\"\n");
     assert_eq!(host.upload(too_new.archive().await).await.expect(400)["code"], "host_too_old");
@@ -368,7 +368,7 @@ async fn a_refused_upgrade_leaves_the_running_version_alone() {
     let again = host.upload(Package::of(Guest::Rust, "demo", "1.0.0").archive().await).await.expect(409);
     let path = host.plugins().join("demo/1.0.0");
     assert_eq!(again["error"], format!("pkgtar: version already installed: {}", path.display()));
-    assert_eq!((host.plugin("demo").await, host.plugin_pid("demo")), (before, pid));
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before, pid));
     assert!(!host.plugins().join("demo/2.0.0").exists());
 }
 

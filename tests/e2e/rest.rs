@@ -98,7 +98,7 @@ async fn unknown_routes_and_methods_are_json() {
         ("HEAD", "/ready", "GET"),
         ("POST", "/api/plugins", "GET"),
         ("GET", "/api/plugins/install", "POST"),
-        ("PUT", "/api/plugins/a", "GET, DELETE"),
+        ("PUT", "/api/plugins/a", "GET, PATCH, DELETE"),
         ("GET", "/api/plugins/a/enable", "POST"),
         ("GET", "/api/plugins/a/disable", "POST"),
         ("POST", "/api/plugins/a/logs", "GET"),
@@ -200,18 +200,31 @@ fn runtime() -> Value {
     json!({"type": "binary", "executables": {"linux-amd64": executable_path(), "linux-arm64": executable_path()}})
 }
 
+/// What the record says of every package without a signature.
+const UNSIGNED: &str = "the package is unsigned: only its checksums were verified";
+
+fn take_digest(record: &mut Value) -> Value {
+    record.as_object_mut().unwrap().remove("executable_sha256").expect("the executable's digest")
+}
+
+fn assert_is_digest(digest: &Value) {
+    let text = digest.as_str().unwrap_or_default();
+    assert!(text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit()), "{digest}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_record_of_a_rich_manifest_has_every_key() {
     let host = Host::start().await;
     let manifest = format!("{}\nruntime: {}\n", include_str!("rich_manifest.yaml"), runtime());
     let body = host.install(&Package::of(Guest::Rust, "rich", "2.1.0").manifest(|_| manifest)).await;
-    let mut record = host.plugin("rich").await;
+    let mut record = host.record("rich").await;
     let listed = host.get("/api/plugins").await.expect(200)["plugins"][0].clone();
     assert_eq!((&listed, &body["plugin"]), (&record, &record), "one shape everywhere");
     let fields = record["config_schema"]["properties"].as_object().unwrap();
     assert_eq!(fields.keys().collect::<Vec<_>>(), ["z", "a", "10", "utility_agent"], "the author's order");
     let installed_at = record.as_object_mut().unwrap().remove("installed_at").unwrap();
     assert!(installed_at.as_str().unwrap().ends_with('Z'), "UTC: {installed_at}");
+    assert_is_digest(&take_digest(&mut record));
     assert_eq!(
         record,
         json!({
@@ -241,6 +254,7 @@ async fn the_record_of_a_rich_manifest_has_every_key() {
                 "keybindings": [{"id": "go", "default": "mod+k", "description": "Go"}]},
             "runtime": runtime(), "min_kandev_version": "v0.88",
             "status": "active", "install_path": host.plugins().join("rich/2.1.0"), "signed": false,
+            "warnings": [UNSIGNED],
             "restart_count": 0, "restarting": false, "last_error": null, "last_error_at": null
         })
     );
@@ -251,15 +265,16 @@ async fn the_record_of_a_bare_manifest_leaves_out_what_is_empty() {
     let host = Host::start().await;
     let manifest = format!("id: bare\napi_version: 1\nversion: \"1\"\nruntime: {}\n", runtime());
     host.install(&Package::of(Guest::Rust, "bare", "1").manifest(|_| manifest)).await;
-    let mut record = host.plugin("bare").await;
+    let mut record = host.record("bare").await;
     assert!(record.as_object_mut().unwrap().remove("installed_at").is_some());
+    assert_is_digest(&take_digest(&mut record));
     assert_eq!(
         record,
         json!({
             "id": "bare", "api_version": 1, "version": "1", "display_name": "", "description": "", "author": "",
             "categories": null, "base_url": "", "endpoints": {"health": "", "events": "", "webhooks": ""},
             "capabilities": {}, "ui": {}, "runtime": runtime(), "status": "active",
-            "install_path": host.plugins().join("bare/1"), "signed": false, "restart_count": 0, "restarting": false,
+            "install_path": host.plugins().join("bare/1"), "signed": false, "warnings": [UNSIGNED], "restart_count": 0, "restarting": false,
             "last_error": null, "last_error_at": null
         })
     );

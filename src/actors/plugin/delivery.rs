@@ -12,9 +12,11 @@ use std::{
 
 use actix::{Message, Recipient, WeakAddr};
 use kandev_proto::v1;
+use time::OffsetDateTime;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 
-use super::{Delivered, PluginActor, supervision::now};
+use super::{Delivered, PluginActor, supervision::now, vitals::Vitals};
 use crate::{
     actors::{
         events::Event,
@@ -23,6 +25,7 @@ use crate::{
     domain::{
         delivery::{AfterFailure, Attempt, Counters, DeliveryQueue, Policy},
         drop_report::{Drops, Verdict},
+        id::PluginId,
         lifecycle::State,
         log_line::Level,
         record::Status,
@@ -42,6 +45,15 @@ pub struct Waiting {
     wanted: bool,
     /// A word to the actor is under way: one at a time is enough.
     nudged: bool,
+    /// Of the last acknowledgement.
+    delivered_at: Option<OffsetDateTime>,
+}
+
+impl Waiting {
+    /// When the last event was acknowledged.
+    pub fn delivered_at(&self) -> Option<OffsetDateTime> {
+        self.delivered_at
+    }
 }
 
 impl Deref for Waiting {
@@ -61,7 +73,8 @@ impl DerefMut for Waiting {
 impl Line {
     /// An empty line.
     pub fn new(policy: Policy, wanted: bool) -> Self {
-        Self(Arc::new(Mutex::new(Waiting { queue: DeliveryQueue::new(policy), wanted, nudged: false })))
+        let queue = DeliveryQueue::new(policy);
+        Self(Arc::new(Mutex::new(Waiting { queue, wanted, nudged: false, delivered_at: None })))
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -89,10 +102,11 @@ impl Line {
     /// changed meanwhile), or when a stop waits for the calls under way.
     fn next_after(&self, ticket: u64, calls: &TaskTracker) -> Option<Attempt<Arc<Event>>> {
         let mut line = self.lock();
-        if !line.acknowledged(ticket) || calls.is_closed() {
+        if !line.acknowledged(ticket) {
             return None;
         }
-        line.next_attempt()
+        line.delivered_at = Some(OffsetDateTime::now_utc());
+        if calls.is_closed() { None } else { line.next_attempt() }
     }
 }
 
@@ -149,12 +163,20 @@ impl PluginActor {
     pub(super) fn pump(&mut self, addr: &WeakAddr<Self>) {
         let Some(running) = self.accepting() else { return };
         let Some(first) = self.line.lock().next_attempt() else { return };
-        let (client, calls, ended) = (Arc::clone(&running.client), running.calls.clone(), running.ended.clone());
         let timing = &self.surroundings.timing;
-        let (deadline, exit_grace) = (timing.delivery_timeout, timing.pipe_grace);
-        let (line, in_flight, addr) = (self.line.clone(), calls.token(), addr.clone());
+        let (exit_grace, ended) = (timing.pipe_grace, running.ended.clone());
+        let run = Run {
+            plugin: self.id.clone(),
+            generation: self.lifecycle.generation(),
+            client: Arc::clone(&running.client),
+            line: self.line.clone(),
+            calls: running.calls.clone(),
+            vitals: Arc::clone(&self.vitals),
+            deadline: timing.delivery_timeout,
+        };
+        let (in_flight, addr) = (running.calls.token(), addr.clone());
         self.tasks.spawn(async move {
-            let (ticket, error) = match run(&*client, &line, &calls, first, deadline).await {
+            let (ticket, error) = match run.from(first).await {
                 Ok(()) => return,
                 Err(failed) => failed,
             };
@@ -254,20 +276,51 @@ impl PluginActor {
     }
 }
 
-/// Sends the first event and those after it; ends when the line gives no more, or with an attempt that failed.
-async fn run(
-    client: &dyn PluginClient,
-    line: &Line,
-    calls: &TaskTracker,
-    first: Attempt<Arc<Event>>,
+/// What sends events for as long as the plugin acknowledges.
+struct Run {
+    plugin: PluginId,
+    generation: u64,
+    client: Arc<dyn PluginClient>,
+    line: Line,
+    calls: TaskTracker,
+    vitals: Arc<Vitals>,
     deadline: Duration,
-) -> Result<(), (u64, CallError)> {
-    let mut next = Some(first);
-    while let Some(Attempt { event, ticket, .. }) = next {
-        client.deliver_event(wire_event(&event), deadline).await.map_err(|error| (ticket, error))?;
-        next = line.next_after(ticket, calls);
+}
+
+impl Run {
+    /// Sends the first event and those after it; ends when the line gives no more, or with an attempt that failed.
+    async fn from(&self, first: Attempt<Arc<Event>>) -> Result<(), (u64, CallError)> {
+        let mut next = Some(first);
+        while let Some(attempt) = next {
+            let ticket = attempt.ticket;
+            self.send(&attempt).await.map_err(|error| (ticket, error))?;
+            next = self.line.next_after(ticket, &self.calls);
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// One attempt, in a span of its own, with how long it took and how it ended.
+    async fn send(&self, Attempt { event, number, .. }: &Attempt<Arc<Event>>) -> Result<(), CallError> {
+        let span = tracing::debug_span!(
+            "deliver_event", plugin.id = %self.plugin, event.id = %event.id, event.subject = %event.subject,
+            attempt = number, generation = self.generation, outcome = tracing::field::Empty,
+        );
+        async {
+            let begin = tokio::time::Instant::now();
+            let result = self.client.deliver_event(wire_event(event), self.deadline).await;
+            let (histogram, outcome) = match &result {
+                Ok(()) => (&self.vitals.acknowledged, "acknowledged"),
+                Err(_) => (&self.vitals.unacknowledged, "failed"),
+            };
+            let took = begin.elapsed();
+            histogram.observe(took.as_secs_f64());
+            tracing::Span::current().record("outcome", outcome);
+            tracing::debug!(outcome, duration_ms = took.as_millis() as u64, "delivery attempt ended");
+            result
+        }
+        .instrument(span)
+        .await
+    }
 }
 
 fn wire_event(event: &Event) -> v1::Event {

@@ -1,10 +1,6 @@
 //! Runs the lifecycle's effects: launches, watches, pings and stops the process, and turns what happens into inputs.
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{AsyncContext, Context, WeakAddr};
 use time::OffsetDateTime;
@@ -13,7 +9,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::{PluginActor, Report};
+use super::{PluginActor, Report, vitals::Alive};
 use crate::{
     actors::spawn::post_back,
     domain::{
@@ -33,6 +29,8 @@ pub struct Running {
     pub process: Arc<dyn PluginProcess>,
     /// Calls and deliveries under way; a stop waits for them.
     pub calls: TaskTracker,
+    /// For who asks how the plugin is.
+    pub alive: Alive,
     /// Cancelled when this generation is over.
     pub ended: CancellationToken,
     _ended: DropGuard,
@@ -61,6 +59,7 @@ impl PluginActor {
         }
         self.report();
         self.pump(&ctx.address().downgrade());
+        self.show_vitals();
     }
 
     pub(super) fn happened(&mut self, happened: Happened, ctx: &mut Context<Self>) {
@@ -99,6 +98,7 @@ impl PluginActor {
             }
             Effect::ScheduleRestart(generation, delay) => {
                 failpoint::hit("restart.scheduled");
+                self.show_restart_at(OffsetDateTime::now_utc() + delay);
                 self.later(delay, Input::RestartDue(generation), ctx.address().downgrade());
             }
             Effect::Watch(generation) => {
@@ -126,6 +126,7 @@ impl PluginActor {
             }
             Effect::CountRestart => {
                 self.live.restart_count += 1;
+                self.show_restarted();
                 self.live.revision += 1;
             }
             Effect::Settle(settlement) => {
@@ -184,6 +185,7 @@ impl PluginActor {
             id: self.id.clone(),
             generation,
             executable: install_path.join(executable),
+            executable_sha256: self.live.executable_sha256.clone(),
             install_path,
             data_dir: self.surroundings.plugins_dir.join(self.id.as_str()).join("data"),
             host_service: self.surroundings.host_services.routes(&self.id, &self.manifest.capabilities.granted()),
@@ -203,19 +205,25 @@ impl PluginActor {
                 Level::Warn => tracing::warn!(target: "plugin", { plugin.id = %id }, "{message}"),
                 Level::Error => tracing::error!(target: "plugin", { plugin.id = %id }, "{message}"),
             }
-            log.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+            log.push(line);
         })
     }
 
     fn launched(&mut self, generation: u64, launched: Launched, ctx: &mut Context<Self>) {
         self.abort = None;
         let ended = CancellationToken::new();
-        let Launched { client, process } = launched;
+        let Launched { client, process, executable_sha256 } = launched;
+        if self.live.executable_sha256.is_none() && executable_sha256.is_some() {
+            self.live.executable_sha256 = executable_sha256;
+            self.live.revision += 1;
+        }
+        let calls = TaskTracker::new();
+        let alive = Alive::new(process.pid(), calls.clone());
         let addr = ctx.address().downgrade();
         self.watch_exit(generation, Arc::clone(&process), addr.clone());
         self.watch_health(generation, Arc::clone(&process), ended.clone(), addr);
         let _ended = ended.clone().drop_guard();
-        self.running = Some(Running { client, process, calls: TaskTracker::new(), ended, _ended });
+        self.running = Some(Running { client, process, calls, alive, ended, _ended });
         failpoint::hit("start.launched");
         self.step(Input::Launched(generation), ctx);
         failpoint::hit("start.settled");

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,16 +16,16 @@ use time::OffsetDateTime;
 
 use super::{
     RegistryError,
+    announce::Told,
+    claims::Claims,
     directory::Directory,
     disk::Disk,
-    messages::{
-        Adopt, BootAll, Claim, ClaimGuard, Claimed, Forget, Get, List, Logs, Operate, Release, Restore, StopAll,
-    },
+    messages::{Adopt, BootAll, Forget, Get, List, Operate, Restore, StopAll},
     should_run,
 };
 use crate::{
     actors::{
-        EventBusHandle, PluginHandle, PluginView,
+        EventBusHandle, LogEnd, PluginHandle, PluginLog, PluginView, Vitals,
         plugin::{
             ActorGone, Birth, Changed, Command, Condemn, Door, Inlet, Line, LiveState, NotDone, PluginActor, Replace,
             Surroundings, Want,
@@ -35,7 +35,7 @@ use crate::{
     config::Config,
     domain::{
         id::PluginId,
-        log_line::LogBuffer,
+        log_line::LogLine,
         platform::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
@@ -45,7 +45,7 @@ use crate::{
 
 pub(super) struct Entry {
     pub(super) record: PluginRecord,
-    addr: Addr<PluginActor>,
+    pub(super) addr: Addr<PluginActor>,
     incarnation: u64,
     /// Where calls into it pass.
     door: Door,
@@ -55,25 +55,29 @@ pub(super) struct Entry {
     revision: u64,
     /// Panics of this plugin's actor in a row, for the backoff.
     losses: usize,
-    log: Arc<Mutex<LogBuffer>>,
+    pub(super) log: Arc<PluginLog>,
+    vitals: Arc<Vitals>,
     pub(super) disk: Disk,
 }
 
 /// The actor.
 pub struct Registry {
     pub(super) config: Arc<Config>,
-    surroundings: Arc<Surroundings>,
+    pub(super) surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
     packages: PackageStore,
-    bus: EventBusHandle,
+    pub(super) bus: EventBusHandle,
+    pub(super) told: Told,
     found: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote.
+    pub(super) earlier: BTreeMap<PluginId, Vec<LogLine>>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
     directory: Directory,
-    claims: BTreeSet<PluginId>,
+    pub(super) claims: Claims,
     /// Installed before this host started and never seen to run: verified before they do.
     unverified: BTreeSet<PluginId>,
     incarnations: u64,
-    stopping: bool,
+    pub(super) stopping: bool,
 }
 
 impl Registry {
@@ -83,8 +87,8 @@ impl Registry {
         records: RecordStore,
         packages: PackageStore,
         bus: EventBusHandle,
-        directory: Directory,
         found: Vec<PluginRecord>,
+        earlier: BTreeMap<PluginId, Vec<LogLine>>,
     ) -> Self {
         Self {
             config,
@@ -92,30 +96,37 @@ impl Registry {
             records,
             packages,
             bus,
+            told: Told::default(),
             found,
+            earlier,
             entries: BTreeMap::new(),
-            directory,
-            claims: BTreeSet::new(),
+            directory: Directory::default(),
+            claims: Claims::default(),
             unverified: BTreeSet::new(),
             incarnations: 0,
             stopping: false,
         }
     }
 
-    fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
+    pub(super) fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
         self.entries.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
     }
 
-    fn view(entry: &Entry) -> PluginView {
-        PluginView { record: entry.record.clone() }
+    /// The directory that it keeps.
+    pub(super) fn directory(&self) -> Directory {
+        self.directory.clone()
+    }
+
+    pub(super) fn view(entry: &Entry) -> PluginView {
+        PluginView { record: entry.record.clone(), vitals: Arc::clone(&entry.vitals) }
     }
 
     /// Makes the plugin's actor and tells the bus. The record is not written.
     fn insert(&mut self, record: PluginRecord, ctx: &Context<Self>) {
         let id = record.id().clone();
-        let log = match self.entries.get(&id) {
-            Some(entry) => Arc::clone(&entry.log),
-            None => Arc::new(Mutex::new(LogBuffer::new(self.config.limits.log_lines))),
+        let (log, vitals) = match self.entries.get(&id) {
+            Some(entry) => (Arc::clone(&entry.log), Arc::clone(&entry.vitals)),
+            None => (self.new_log(&id), Arc::default()),
         };
         let losses = self.entries.get(&id).map_or(0, |entry| entry.losses);
         let disk = self.entries.remove(&id).map(|entry| entry.disk).unwrap_or_default();
@@ -126,11 +137,12 @@ impl Registry {
             registry: ctx.address().recipient(),
             gone: ctx.address().recipient(),
             log: Arc::clone(&log),
+            vitals: Arc::clone(&vitals),
         };
         let actor = PluginActor::new(birth, Arc::clone(&self.surroundings));
         let (door, line) = (actor.door(), actor.line());
         let (addr, incarnation) = (start(actor), self.incarnations);
-        let entry = Entry { record, addr, incarnation, door, line, revision: 0, losses, log, disk };
+        let entry = Entry { record, addr, incarnation, door, line, revision: 0, losses, log, vitals, disk };
         self.entries.insert(id.clone(), entry);
         self.make_known(&id);
     }
@@ -141,7 +153,12 @@ impl Registry {
         let manifest = Arc::new(entry.record.manifest.clone());
         let patterns = manifest.capabilities.events.iter().map(Pattern::new).collect();
         self.bus.subscribe(id.clone(), patterns, Inlet::new(entry.line.clone(), entry.addr.clone().recipient()));
-        self.directory.put(PluginHandle { id: id.clone(), manifest, door: entry.door.clone() });
+        self.directory.put(PluginHandle {
+            id: id.clone(),
+            manifest,
+            door: entry.door.clone(),
+            vitals: Arc::clone(&entry.vitals),
+        });
     }
 
     /// Takes a report, unless it is late, and has it written.
@@ -159,12 +176,19 @@ impl Registry {
         entry.record.state.restart_count = live.restart_count;
         entry.record.state.last_error = live.last_error;
         entry.record.state.last_error_at = live.last_error_at;
+        entry.record.state.executable_sha256 = live.executable_sha256;
+        self.announce(id);
         self.save(id, ctx);
     }
 
     /// Checks what is installed against its checksums before it may run: the host ended between the record and the
     /// first start, so what is on disk is not proven. Files that fail stay unproven until they are installed again.
-    fn verify_then(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+    fn verify_then(
+        &mut self,
+        id: PluginId,
+        want: Want,
+        claimed: bool,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         let Some(entry) = self.entries.get(&id) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -174,7 +198,7 @@ impl Registry {
         let verified =
             async move { tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string())) };
         Box::pin(verified.map(|verdict| verdict.map(drop)).into_actor(self).then(move |verdict, actor, _| {
-            if actor.claims.contains(&id) {
+            if !claimed && actor.claims.is_closed(&id) {
                 return Box::pin(fut::ready(Err(RegistryError::Busy(id)))) as ResponseActFuture<Self, _>;
             }
             match verdict {
@@ -222,7 +246,8 @@ impl Registry {
                     {
                         actor.take(&id, live, ctx);
                     }
-                    let saved = actor.saved(&id, ctx);
+                    // An upgrade goes on at once: its note is on disk, and its own record follows.
+                    let saved = if want == Want::Held { None } else { actor.saved(&id, ctx) };
                     (id, outcome, saved)
                 })
                 .then(|(id, outcome, saved), actor, _| {
@@ -252,6 +277,7 @@ impl Actor for Registry {
             if record.state.status == Status::Registered {
                 self.unverified.insert(record.id().clone());
             }
+            self.told.remember(&record);
             self.insert(record, ctx);
         }
     }
@@ -273,20 +299,10 @@ impl Handler<Get> for Registry {
     }
 }
 
-impl Handler<Logs> for Registry {
-    type Result = Result<Vec<crate::domain::log_line::LogLine>, RegistryError>;
-
-    fn handle(&mut self, Logs(id): Logs, _: &mut Context<Self>) -> Self::Result {
-        let entry = self.entry(&id)?;
-        Ok(entry.log.lock().unwrap_or_else(PoisonError::into_inner).lines())
-    }
-}
-
 impl Handler<Operate> for Registry {
     type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
 
-    fn handle(&mut self, Operate { id, want, claimed, release }: Operate, _: &mut Context<Self>) -> Self::Result {
-        let claimed = claimed || release.is_some();
+    fn handle(&mut self, Operate { id, want, claimed }: Operate, _: &mut Context<Self>) -> Self::Result {
         if self.stopping {
             return Box::pin(fut::ready(Err(RegistryError::Stopping)));
         }
@@ -294,36 +310,16 @@ impl Handler<Operate> for Registry {
             Ok(entry) => entry.record.id().clone(),
             Err(error) => return Box::pin(fut::ready(Err(error))),
         };
-        if !claimed && self.claims.contains(&id) {
+        if !claimed && self.claims.is_closed(&id) {
             return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
         }
+        if let Err(error) = self.check_host(&id, want) {
+            return Box::pin(fut::ready(Err(error)));
+        }
         if matches!(want, Want::Started | Want::Booted) && self.unverified.contains(&id) {
-            return self.verify_then(id, want);
+            return self.verify_then(id, want, claimed);
         }
         self.operate(id, want)
-    }
-}
-
-impl Handler<Claim> for Registry {
-    type Result = Result<Claimed, RegistryError>;
-
-    fn handle(&mut self, Claim(id): Claim, ctx: &mut Context<Self>) -> Self::Result {
-        if self.stopping {
-            return Err(RegistryError::Stopping);
-        }
-        if !self.claims.insert(id.clone()) {
-            return Err(RegistryError::Busy(id));
-        }
-        let present = self.entries.get(&id).map(Self::view);
-        Ok(Claimed { guard: ClaimGuard { addr: ctx.address(), id }, present })
-    }
-}
-
-impl Handler<Release> for Registry {
-    type Result = ();
-
-    fn handle(&mut self, Release(id): Release, _: &mut Context<Self>) {
-        self.claims.remove(&id);
     }
 }
 
@@ -345,6 +341,7 @@ impl Handler<Adopt> for Registry {
             }
             None => self.insert(record, ctx),
         }
+        self.announce(&id);
         let Some(saved) = self.save(&id, ctx) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -364,8 +361,10 @@ impl Handler<Forget> for Registry {
 
     fn handle(&mut self, Forget(id): Forget, _: &mut Context<Self>) {
         // The actor ends with its last address.
-        self.entries.remove(&id);
         self.directory.remove(&id);
+        if let Some(entry) = self.entries.remove(&id) {
+            entry.log.end(LogEnd::Uninstalled);
+        }
         self.bus.unsubscribe(id);
     }
 }
@@ -409,6 +408,7 @@ impl Handler<ActorGone> for Registry {
                 .record
                 .fail("the host lost track of the plugin and starts it again".into(), OffsetDateTime::now_utc());
         }
+        self.announce(&id);
         self.save(&id, ctx);
         ctx.run_later(delay, move |actor, ctx| {
             let Some(entry) = actor.entries.get(&id) else { return };
@@ -416,7 +416,7 @@ impl Handler<ActorGone> for Registry {
                 return;
             }
             let record = entry.record.clone();
-            let run = should_run(&record) && !actor.claims.contains(&id);
+            let run = should_run(&record) && !actor.claims.is_closed(&id);
             actor.insert(record, ctx);
             if run {
                 ctx.spawn(actor.operate(id, Want::Booted).map(|_, _, _| ()));
@@ -437,7 +437,7 @@ impl Handler<BootAll> for Registry {
         let starts: Vec<_> = due
             .map(|entry| {
                 let (registry, id) = (registry.clone(), entry.record.id().as_str().to_owned());
-                let boot = Operate { id, want: Want::Booted, claimed: false, release: None };
+                let boot = Operate { id, want: Want::Booted, claimed: false };
                 async move { drop(ask(&registry, boot, deadline).await) }
             })
             .collect();
@@ -472,6 +472,7 @@ impl Handler<StopAll> for Registry {
                     (left.into_iter().flatten().collect::<Vec<_>>(), writes)
                 })
                 .then(|(left, writes), actor, _| {
+                    actor.entries.values().for_each(|entry| entry.log.end(LogEnd::HostStopping));
                     async move {
                         join_all(writes).await;
                         left

@@ -1,11 +1,13 @@
 //! What the registry is told and asked.
 
-use actix::{Addr, Message};
+use std::sync::Arc;
 
-use super::{Registry, RegistryError};
+use actix::Message;
+
+use super::RegistryError;
 use crate::{
-    actors::{PluginView, plugin::Want, spawn::post},
-    domain::{id::PluginId, log_line::LogLine, record::PluginRecord},
+    actors::{PluginLog, PluginView, plugin::Want},
+    domain::{id::PluginId, record::PluginRecord},
 };
 
 /// All plugins, by id.
@@ -18,9 +20,9 @@ pub struct List;
 #[rtype(result = "Result<PluginView, RegistryError>")]
 pub struct Get(pub String);
 
-/// Log lines of one plugin.
+/// The log of one plugin.
 #[derive(Message)]
-#[rtype(result = "Result<Vec<LogLine>, RegistryError>")]
+#[rtype(result = "Result<Arc<PluginLog>, RegistryError>")]
 pub struct Logs(pub String);
 
 /// An operator's command; answered when its result is on disk.
@@ -33,39 +35,7 @@ pub struct Operate {
     pub want: Want,
     /// Whether the sender holds the id's claim.
     pub claimed: bool,
-    /// A claim that ends when this command begins: nothing of the same id comes in between.
-    pub release: Option<ClaimGuard>,
 }
-
-/// Reserves an id for an install or uninstall. While it is held every other command about the id answers `Busy`.
-#[derive(Message)]
-#[rtype(result = "Result<Claimed, RegistryError>")]
-pub struct Claim(pub PluginId);
-
-/// A granted claim.
-pub struct Claimed {
-    /// Ends the claim when it is dropped.
-    pub guard: ClaimGuard,
-    /// The plugin as it is installed now.
-    pub present: Option<PluginView>,
-}
-
-/// Ends a claim when it is dropped.
-pub struct ClaimGuard {
-    pub(super) addr: Addr<Registry>,
-    pub(super) id: PluginId,
-}
-
-impl Drop for ClaimGuard {
-    fn drop(&mut self) {
-        post(&self.addr, Release(self.id.clone()));
-    }
-}
-
-/// Ends a claim.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Release(pub PluginId);
 
 /// Takes a new or replaced plugin in; answered when its record is on disk. It is not started.
 #[derive(Message)]
@@ -76,6 +46,11 @@ pub struct Adopt(pub PluginRecord);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Forget(pub PluginId);
+
+/// A plugin that was forgotten is gone for good: nothing of it is left, and the world is told.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Departed(pub PluginId);
 
 /// Takes a plugin back whose uninstall failed: stopped, in `error`, with this reason.
 #[derive(Message)]

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{pack, view};
+use super::{Host, difference, install, keys, pack, view};
 use crate::{
     cli::{
         error::CliError,
         output::{Output, fields, size},
     },
-    config::Limits,
-    domain::{manifest::Manifest, platform::host_platform, signature::PackageSignature},
+    config::{Limits, Lookup},
+    domain::{manifest::Manifest, platform::host_platform, trust::KeyName},
     store::packages::{Examined, PackageStore},
 };
 
@@ -20,9 +20,11 @@ pub const EXAMPLES: &str = "\
 Examples:
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz
   kandev-host plugin inspect my-plugin-0.1.0.tar.gz --json | jq .manifest.capabilities
+  kandev-host plugin inspect my-plugin-0.2.0.tar.gz --host http://127.0.0.1:38429
 
 The package is read as a host reads it: one that a host would refuse fails here with the same text. Nothing of it is
-executed.";
+executed. Its signature is judged by the trusted keys of the home. With --host the host itself looks at it, by its own
+keys, and tells what it would change there.";
 
 /// `inspect`.
 #[derive(Args)]
@@ -30,14 +32,18 @@ pub struct Inspect {
     /// The package file
     #[arg(value_name = "FILE")]
     package: PathBuf,
+    #[command(flatten)]
+    host: Host,
 }
 
 /// JSON of the result.
 #[derive(Serialize)]
 struct Report<'a> {
     manifest: &'a Manifest,
-    /// `absent`, `malformed` or `unchecked`.
+    /// `absent`, `unknown_key` or `trusted`, by the trusted keys of the home here.
     signature: &'static str,
+    /// Whose signature it is, when it is trusted.
+    signer: Option<&'a KeyName>,
     platforms: Vec<PlatformReport<'a>>,
     /// Whether a host like this one, on this machine, can run it.
     runs_here: bool,
@@ -57,7 +63,13 @@ struct PlatformReport<'a> {
 }
 
 /// Reads and tells.
-pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), CliError> {
+pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    if host.host.is_some() {
+        let query = install::Query { dry_run: true, ..install::Query::default() };
+        let answer = install::send(&host.client(env)?, &package.to_string_lossy(), &query, output).await?;
+        return difference::show(&answer, output);
+    }
+    let (trust, skipped) = keys::trust(&[], host.home, env)?;
     let meta = tokio::fs::metadata(&package).await;
     let source = match meta {
         Ok(meta) if meta.is_file() => None,
@@ -71,26 +83,25 @@ pub async fn run(Inspect { package }: Inspect, output: &Output) -> Result<(), Cl
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
     let staged = pack::stage(&store, &package).await?;
-    let mut examined = store.examine(staged, Limits::default().package()).await?;
-    examined.warnings.push(examined.signature.warning());
+    let mut examined = store.examine(staged, Limits::default().package(), trust).await?;
+    examined.warnings.extend(examined.signature.warning());
+    examined.warnings.extend(skipped);
     let report = report(&examined);
     output.result(&report, || text(&examined, &report))
 }
 
 fn report(examined: &Examined) -> Report<'_> {
-    let platforms = examined.platforms.iter();
+    let facts = &examined.facts;
+    let platforms = facts.platforms.iter();
     Report {
         manifest: &examined.manifest,
-        signature: match examined.signature {
-            PackageSignature::Absent => "absent",
-            PackageSignature::Malformed(_) => "malformed",
-            PackageSignature::Unchecked(_) => "unchecked",
-        },
+        signature: examined.signature.word(),
+        signer: examined.signature.signer(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
-        runs_here: examined.platforms.get(&host_platform()).copied().unwrap_or(false),
-        size: examined.compressed,
-        unpacked_size: examined.size,
-        files: examined.files,
+        runs_here: facts.platforms.get(&host_platform()).copied().unwrap_or(false),
+        size: facts.compressed,
+        unpacked_size: facts.size,
+        files: facts.files,
         warnings: &examined.warnings,
     }
 }
@@ -117,6 +128,7 @@ fn text(examined: &Examined, report: &Report<'_>) -> String {
         ("webhooks", view::webhooks(webhooks)),
         ("size", sizes),
         ("signature", report.signature.to_owned()),
+        ("signer", report.signer.map(ToString::to_string).unwrap_or_default()),
         ("warnings", examined.warnings.join("\n")),
     ])
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_util::io::ReaderStream;
 
-use super::{Host, operate::part, view::PluginView};
+use super::{Host, difference, operate::part, view::PluginView};
 use crate::{
     cli::{
         client::{Client, ClientError},
@@ -25,6 +25,7 @@ use crate::{
         output::{Output, size},
     },
     config::Lookup,
+    domain::consent::Kinds,
 };
 
 pub const EXAMPLES: &str = "\
@@ -32,9 +33,14 @@ Examples:
   kandev-host plugin install my-plugin-0.1.0.tar.gz
   kandev-host plugin install https://example.test/my-plugin-0.1.0.tar.gz
   kandev-host plugin install my-plugin-0.1.0.tar.gz --json | jq -r .plugin.status
+  kandev-host plugin upgrade my-plugin-0.2.0.tar.gz --dry-run
+  kandev-host plugin upgrade my-plugin-0.2.0.tar.gz --accept capabilities,signer
 
-Another version over an installed plugin is an upgrade, or a downgrade. An address is fetched by the host, not from
-here. Exit code 4: the host refuses the package; 5: it is installed and the plugin does not run.";
+Another version over an installed plugin is an upgrade, or a downgrade. One that asks for more capabilities, drops or
+changes its signer, or goes back in version is installed with your consent only: you are shown the difference and asked;
+without a terminal name what you accept. One that does not come up is undone. An address is fetched by the host, not
+from here. Exit code 4: the host refuses the package; 5: it is installed and the plugin does not run; 7: the upgrade was
+undone.";
 
 /// Bytes read from the file at once.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -45,8 +51,34 @@ pub struct Install {
     /// A package file, or an http(s) address of one
     #[arg(value_name = "FILE|URL")]
     package: String,
+    /// Only looks: the host checks the package and tells what it would change
+    #[arg(long)]
+    dry_run: bool,
+    /// What you accept of the difference: capabilities, signer, downgrade
+    #[arg(long, value_name = "KINDS", value_parser = Kinds::parse)]
+    accept: Option<Kinds>,
+    /// Takes this package only, by its SHA-256
+    #[arg(long, value_name = "DIGEST")]
+    sha256: Option<String>,
     #[command(flatten)]
     host: Host,
+}
+
+/// What goes with the package.
+#[derive(Clone, Default)]
+pub struct Query {
+    pub dry_run: bool,
+    pub accept: Option<String>,
+    pub sha256: Option<String>,
+}
+
+impl Query {
+    fn pairs(&self) -> Vec<(&'static str, &str)> {
+        let dry_run = self.dry_run.then_some(("dry_run", "true"));
+        let accept = self.accept.as_deref().map(|accept| ("accept", accept));
+        let sha256 = self.sha256.as_deref().map(|sha256| ("sha256", sha256));
+        [dry_run, accept, sha256].into_iter().flatten().collect()
+    }
 }
 
 /// What the host answers (docs/api.md, "Install").
@@ -59,36 +91,52 @@ struct Answer {
     warnings: Vec<String>,
 }
 
-/// Installs and waits.
-pub async fn run(Install { package, host }: Install, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+/// Installs and waits, or only looks.
+pub async fn run(install: Install, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    let Install { package, dry_run, accept, sha256, host } = install;
     let client = host.client(env)?;
-    let request = client.request(Method::POST, &["api", "plugins", "install"]);
-    let is_address = ["http://", "https://"]
-        .iter()
-        .any(|scheme| package.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
-    let mut answer = match is_address {
-        true => {
-            let steps = Steps::default();
-            watch(&client, request.json(&json!({"url": package})), &steps, output).await?
+    let query = Query { dry_run, accept: accept.map(|kinds| kinds.to_string()), sha256 };
+    let mut answer = match send(&client, &package, &query, output).await {
+        Err(CliError::Client(refused)) => {
+            let consent = difference::consent(&refused, output).ok_or(refused)?;
+            send(&client, &package, &consent, output).await?
         }
-        false => {
-            let (request, steps) = upload(request, Path::new(&package)).await?;
-            watch(&client, request, &steps, output).await?
-        }
+        answer => answer?,
     };
+    if dry_run {
+        return difference::show(&answer, output);
+    }
     let installed: Answer = part(&answer)?;
     let plugin = settle(&client, installed.plugin, &mut answer, output).await?;
     for warning in &installed.warnings {
         output.note(&format!("warning: {warning}"));
     }
-    output.result(&answer, || format!("{} {} is {}", plugin.id, plugin.version, plugin.state()))?;
+    finish(plugin, installed.warning, &answer, output)
+}
+
+/// Prints where a plugin stands; an error unless it runs.
+pub fn finish(plugin: PluginView, warning: Option<String>, answer: &Value, output: &Output) -> Result<(), CliError> {
+    output.result(answer, || format!("{} {} is {}", plugin.id, plugin.version, plugin.state()))?;
     match plugin.is_active() {
         true => Ok(()),
         false => {
-            let reason = plugin.last_error.or(installed.warning).unwrap_or_else(|| format!("it is {}", plugin.status));
+            let reason = plugin.last_error.or(warning).unwrap_or_else(|| format!("it is {}", plugin.status));
             Err(CliError::NotRunning { id: plugin.id, reason })
         }
     }
+}
+
+/// Hands a package in: uploads the file, or names the address.
+pub async fn send(client: &Client, package: &str, query: &Query, output: &Output) -> Result<Value, CliError> {
+    let request = client.request_with(Method::POST, &["api", "plugins", "install"], &query.pairs());
+    let is_address = ["http://", "https://"]
+        .iter()
+        .any(|scheme| package.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)));
+    let (request, steps) = match is_address {
+        true => (request.json(&json!({"url": package})), Steps::default()),
+        false => upload(request, Path::new(package)).await?,
+    };
+    Ok(watch(client, request, &steps, output).await?)
 }
 
 /// How far an upload is.

@@ -1,17 +1,11 @@
-//! `list`, `show`, `logs`, `enable`, `disable`, `remove`: one request each.
+//! `list`, `show`, `enable`, `disable`, `remove`: one request each.
 
-use clap::Args;
 use reqwest::Method;
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{
-    OnePlugin,
-    view::{self, PluginView},
-};
+use super::view::{self, PluginView};
 use crate::{
     cli::{client::Client, error::CliError, output::Output},
-    config::Lookup,
     domain::{clean, id::PluginId},
 };
 
@@ -25,14 +19,6 @@ Examples:
   kandev-host plugin show event-logger
   kandev-host plugin show event-logger --json | jq -r .status";
 
-pub const LOGS_EXAMPLES: &str = "\
-Examples:
-  kandev-host plugin logs event-logger
-  kandev-host plugin logs event-logger --lines 20
-  kandev-host plugin logs event-logger --json | jq -r '.lines[].message'
-
-The host keeps the last lines in memory (`limits.log_lines`), across restarts of the plugin, not of the host.";
-
 pub const ENABLE_EXAMPLES: &str = "\
 Examples:
   kandev-host plugin enable event-logger
@@ -45,33 +31,22 @@ Examples:
 
 Waits until its process has ended. Events published meanwhile are not kept for it.";
 
+pub const ROLLBACK_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin rollback event-logger
+
+The host keeps the version that the last upgrade replaced. Its files are compared with their checksums, then it takes
+the place of the present one, which is kept in turn: a second rollback returns to it. What the plugin stored stays as it
+is. Exit code 4: there is no version to go back to; 7: it did not come up, the present one is installed again.";
+
 pub const REMOVE_EXAMPLES: &str = "\
 Examples:
   kandev-host plugin remove event-logger
 
 There is no way back: what the plugin stored is gone as well.";
 
-/// Longest line that is shown, in bytes.
+/// Longest foreign text in a message, in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
-
-/// `logs`.
-#[derive(Args)]
-pub struct Logs {
-    #[command(flatten)]
-    plugin: OnePlugin,
-    /// Prints at most so many lines, the newest [default: all that the host keeps]
-    #[arg(short = 'n', long, value_name = "NUMBER")]
-    lines: Option<usize>,
-}
-
-/// A line of a plugin's output (docs/api.md, "Logs").
-#[derive(Deserialize)]
-struct Line {
-    time: String,
-    level: String,
-    stream: String,
-    message: String,
-}
 
 /// Prints every plugin.
 pub async fn list(client: &Client, output: &Output) -> Result<(), CliError> {
@@ -90,25 +65,6 @@ pub async fn show(id: &PluginId, client: &Client, output: &Output) -> Result<(),
     output.result(&answer, || plugin.text())
 }
 
-/// Prints a plugin's output, oldest line first.
-pub async fn logs(Logs { plugin, lines: limit }: Logs, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
-    let (id, client) = plugin.open(env)?;
-    let mut answer = client.get(&["api", "plugins", id.as_str(), "logs"]).await?;
-    if let (Some(limit), Some(lines)) = (limit, answer["lines"].as_array_mut()) {
-        lines.drain(..lines.len().saturating_sub(limit));
-    }
-    let lines: Vec<Line> = part(&answer["lines"])?;
-    if lines.is_empty() {
-        output.note("the plugin has written nothing yet");
-    }
-    output.result(&answer, || {
-        let lines = lines.iter().map(|Line { time, level, stream, message }| {
-            clean::single_line(&format!("{time} {level} {stream} {message}"), MAX_LINE_BYTES)
-        });
-        lines.collect::<Vec<_>>().join("\n")
-    })
-}
-
 /// Starts a plugin.
 pub async fn enable(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
     output.progress(&format!("starting {id}"));
@@ -121,6 +77,14 @@ pub async fn disable(id: &PluginId, client: &Client, output: &Output) -> Result<
     output.progress(&format!("stopping {id}"));
     let answer = client.send(client.request(Method::POST, &["api", "plugins", id.as_str(), "disable"])).await?;
     output.result(&answer, || format!("{id} is disabled"))
+}
+
+/// Goes back to the version before.
+pub async fn rollback(id: &PluginId, client: &Client, output: &Output) -> Result<(), CliError> {
+    output.progress(&format!("going back to the version of {id} before"));
+    let answer = client.send(client.request(Method::POST, &["api", "plugins", id.as_str(), "rollback"])).await?;
+    let plugin: PluginView = part(&answer["plugin"])?;
+    output.result(&answer, || format!("{} {} is {}", plugin.id, plugin.version, plugin.state()))
 }
 
 /// Uninstalls a plugin.

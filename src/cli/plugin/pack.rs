@@ -21,6 +21,7 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::io::ReaderStream;
 
+use super::keys::{self, KeyFileFault};
 use crate::{
     cli::{
         error::CliError,
@@ -28,9 +29,11 @@ use crate::{
     },
     config::{DEFAULT_COMPAT_VERSION, Limits},
     domain::{
+        key::{PrivateKey, PublicKey},
         manifest::{self, Manifest, ManifestError},
-        package::{CHECKSUMS_NAME, MANIFEST_NAME, PackageError, SIGNATURE_NAME},
+        package::{CHECKSUMS_NAME, MANIFEST_NAME, PackageError, SIGNATURE_NAME, hex},
         platform::host_platform,
+        signature::{SignatureFile, Trust},
         version::check_minimum,
     },
     store::packages::{PackageStore, PackageStoreError, StageError},
@@ -41,10 +44,12 @@ Examples:
   kandev-host plugin pack dist
   kandev-host plugin pack dist --output releases/
   kandev-host plugin pack dist --output plugin.tar.gz --json
+  kandev-host plugin pack dist --sign acme.key
 
 The folder holds manifest.yaml, the executables that it names, and whatever the plugin needs beside them; everything in
-it is packed, except names that begin with a dot. `checksums.txt` is written into the folder, so that it can be signed:
-put the signature beside it as checksums.txt.sig and pack again. The same files give the same bytes.";
+it is packed, except names that begin with a dot. `checksums.txt` is written into the folder, and with --sign the signature
+over it, checksums.txt.sig. To sign elsewhere: pack, sign checksums.txt, put the signature beside it, pack again. The same
+files give the same bytes.";
 
 /// The compression of every package; another one would change the bytes.
 const LEVEL: Level = Level::Precise(6);
@@ -58,6 +63,9 @@ pub struct Pack {
     /// The package, or the folder to put it in [default: ID-VERSION.tar.gz here]
     #[arg(short, long, value_name = "FILE|FOLDER")]
     output: Option<PathBuf>,
+    /// Signs with this private key, from `plugin keygen` or `openssl genpkey -algorithm ed25519`
+    #[arg(long, value_name = "FILE")]
+    sign: Option<PathBuf>,
 }
 
 /// Why there is no package.
@@ -96,6 +104,9 @@ pub enum PackError {
     /// The package would be packed the next time.
     #[error("the package would lie in the folder that is packed: choose another place with --output")]
     OutputInside,
+    /// The key to sign with.
+    #[error(transparent)]
+    Key(#[from] KeyFileFault),
     /// The host's own check says no.
     #[error("a host would refuse the package: {0}")]
     Refused(PackageStoreError),
@@ -119,14 +130,18 @@ struct Packed {
     size: u64,
     sha256: String,
     signed: bool,
+    /// The key that `--sign` signed with, base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<PublicKey>,
     /// Names that were not packed.
     left_out: Vec<String>,
     warnings: Vec<String>,
 }
 
 /// Packs and tells.
-pub async fn run(Pack { folder, output: place }: Pack, output: &Output) -> Result<(), CliError> {
-    let packed = pack(&folder, place.as_deref(), output).await?;
+pub async fn run(Pack { folder, output: place, sign }: Pack, output: &Output) -> Result<(), CliError> {
+    let key = sign.as_deref().map(keys::private).transpose()?;
+    let packed = pack(&folder, place.as_deref(), key.as_ref(), output).await?;
     for warning in &packed.warnings {
         output.note(&format!("warning: {warning}"));
     }
@@ -137,12 +152,18 @@ pub async fn run(Pack { folder, output: place }: Pack, output: &Output) -> Resul
             ("platforms", packed.platforms.join(", ")),
             ("size", format!("{}, {} files", size(packed.size), packed.files)),
             ("sha256", packed.sha256.clone()),
+            ("signed with", packed.key.map(|key| key.to_string()).unwrap_or_default()),
             ("left out", packed.left_out.join(", ")),
         ])
     })
 }
 
-async fn pack(folder: &Path, place: Option<&Path>, output: &Output) -> Result<Packed, PackError> {
+async fn pack(
+    folder: &Path,
+    place: Option<&Path>,
+    key: Option<&PrivateKey>,
+    output: &Output,
+) -> Result<Packed, PackError> {
     let Found { mut files, left_out } = folder::read(folder)?;
     let manifest_path = folder.join(MANIFEST_NAME);
     if !files.contains_key(MANIFEST_NAME) {
@@ -152,7 +173,7 @@ async fn pack(folder: &Path, place: Option<&Path>, output: &Output) -> Result<Pa
     let manifest::Parsed { manifest, mut warnings } = manifest::parse(&bytes)?;
     let platforms = present_platforms(&manifest, &files, &mut warnings)?;
     let target = target(folder, place, &manifest)?;
-    let signed = write_checksums(folder, &mut files)?;
+    let signed = write_checksums(folder, &mut files, key)?;
 
     output.progress(&format!("packing {}", target.display()));
     let parent = match target.parent() {
@@ -173,7 +194,7 @@ async fn pack(folder: &Path, place: Option<&Path>, output: &Output) -> Result<Pa
     };
     prove(unfinished.path(), &platform).await?;
     let size = unfinished.path().metadata().map_err(at("read", &target))?.len();
-    let sha256 = folder::hex(&digest(unfinished.path())?);
+    let sha256 = hex(&digest(unfinished.path())?);
     unfinished.persist(&target).map_err(|error| at("write", &target)(error.error))?;
     Ok(Packed {
         package: target,
@@ -184,6 +205,7 @@ async fn pack(folder: &Path, place: Option<&Path>, output: &Output) -> Result<Pa
         size,
         sha256,
         signed,
+        key: key.map(PrivateKey::public),
         left_out,
         warnings,
     })
@@ -228,16 +250,27 @@ fn target(folder: &Path, place: Option<&Path>, manifest: &Manifest) -> Result<Pa
     }
 }
 
-/// Hashes everything and writes `checksums.txt` when it says something new; tells whether there is a signature over it.
-fn write_checksums(folder: &Path, files: &mut BTreeMap<String, PathBuf>) -> Result<bool, PackError> {
+/// Hashes everything and writes `checksums.txt` when it says something new, and the signature when there is a key for it;
+/// tells whether there is a signature.
+fn write_checksums(
+    folder: &Path,
+    files: &mut BTreeMap<String, PathBuf>,
+    key: Option<&PrivateKey>,
+) -> Result<bool, PackError> {
     let mut text = String::new();
     for (name, path) in files.iter().filter(|(name, _)| !matches!(name.as_str(), CHECKSUMS_NAME | SIGNATURE_NAME)) {
-        text.push_str(&format!("{}  {name}\n", folder::hex(&digest(path)?)));
+        text.push_str(&format!("{}  {name}\n", hex(&digest(path)?)));
     }
     let path = folder.join(CHECKSUMS_NAME);
+    if let Some(key) = key {
+        let place = folder.join(SIGNATURE_NAME);
+        let signature = SignatureFile { key: Some(key.public()), signature: key.sign(text.as_bytes()) };
+        std::fs::write(&place, signature.to_text()).map_err(at("write", &place))?;
+        files.insert(SIGNATURE_NAME.to_owned(), place);
+    }
     let signed = files.contains_key(SIGNATURE_NAME);
     if !std::fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
-        if signed {
+        if signed && key.is_none() {
             return Err(PackError::StaleSignature);
         }
         std::fs::write(&path, text).map_err(at("write", &path))?;
@@ -290,7 +323,7 @@ async fn prove(package: &Path, platform: &str) -> Result<(), PackError> {
     let store = PackageStore::new(scratch.path());
     let limits = Limits::default().package();
     let staged = stage(&store, package).await.map_err(PackError::Refused)?;
-    store.unpack(staged, limits, platform).await.map(drop).map_err(PackError::Refused)
+    store.unpack(staged, limits, platform, Trust::default()).await.map(drop).map_err(PackError::Refused)
 }
 
 /// Hands a package file in, as an upload does.

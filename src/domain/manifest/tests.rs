@@ -187,6 +187,17 @@ fn unknown_keys_are_ignored_and_unknown_capability_words_warned() {
 }
 
 #[test]
+fn a_pattern_that_can_never_match_is_warned_of() {
+    let parsed = accepted(&with("capabilities: {events: ['task.*', 'ta*', 'task.>.x']}\n"));
+    let warning = |pattern: &str| {
+        format!(
+            "event pattern \"{pattern}\" can never match: `*` stands for one whole segment, a final `>` for all that follow"
+        )
+    };
+    assert_eq!(parsed.warnings, [warning("ta*"), warning("task.>.x")]);
+}
+
+#[test]
 fn every_flag_grants_its_capability() {
     let yaml = with(
         "capabilities: {state: true, secrets: true, agent_invoke: true, auth: true, user_state: true,

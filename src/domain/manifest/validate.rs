@@ -8,11 +8,13 @@ use std::collections::HashSet;
 
 use super::contributions::{Action, ReferenceSource, Webhook};
 use super::error::Report;
-use super::model::{Manifest, Runtime};
+use super::model::{Manifest, Runtime, Schema};
 use super::{tools, ui};
 use crate::domain::capability::Capability;
 use crate::domain::clean::{plain_text, quote, single_line};
+use crate::domain::config_schema::{FullSchema, foreign_reference};
 use crate::domain::id::{ID_PATTERN, PluginId, is_identifier};
+use crate::domain::subject::Pattern;
 use crate::domain::version::check_minimum_form;
 
 /// Longest version in bytes; it is the name of a folder.
@@ -59,7 +61,23 @@ pub(super) fn manifest(manifest: &mut Manifest, report: &mut Report) {
     reference_sources(&manifest.reference_sources, report);
     tools::agent_tools(&manifest.agent_tools, report);
     ui::ui(&manifest.ui, report);
+    config_schema(&manifest.config_schema, report);
     warnings(manifest, report);
+}
+
+/// A schema that cannot be used is the operator's loss, not a broken package: only rest.md §4 applies then. One that
+/// wants another document fetched is refused: the host fetches nothing for a plugin.
+fn config_schema(schema: &Schema, report: &mut Report) {
+    if let Some(reference) = foreign_reference(schema) {
+        report.violation(format!(
+            "config_schema: $ref {} leads out of the document; put the definition below $defs and write \"#/$defs/<name>\"",
+            quote(reference)
+        ));
+    } else if let Err(why) = FullSchema::compile(schema) {
+        report.warning(format!(
+            "config_schema is checked in part only (required, secrets, type and enum of the top level): {why}"
+        ));
+    }
 }
 
 fn version(version: &str, report: &mut Report) {
@@ -213,6 +231,12 @@ fn warnings(manifest: &Manifest, report: &mut Report) {
         if Capability::from_name(&word).is_none() {
             report.warning(format!("unknown capability {} grants nothing on this host", quote(&word)));
         }
+    }
+    for pattern in manifest.capabilities.events.iter().filter(|text| !Pattern::new(text.as_str()).can_match()) {
+        report.warning(format!(
+            "event pattern {} can never match: `*` stands for one whole segment, a final `>` for all that follow",
+            quote(pattern)
+        ));
     }
     if manifest.capabilities.agent_invoke && !has_utility_agent_field(manifest) {
         report.warning(

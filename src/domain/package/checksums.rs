@@ -13,6 +13,11 @@ use crate::domain::clean::quote;
 /// A SHA-256.
 pub type Digest = [u8; 32];
 
+/// Lower-case hexadecimal of a digest.
+pub fn hex(digest: &Digest) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Longest accepted line in bytes.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 
@@ -75,7 +80,7 @@ impl Checksums {
 }
 
 /// Reads 64 hexadecimal digits of either case.
-fn digest(hex: &str) -> Option<Digest> {
+pub fn digest(hex: &str) -> Option<Digest> {
     let bytes = hex.as_bytes();
     let mut digest = [0; 32];
     if bytes.len() != 2 * digest.len() {

@@ -4,6 +4,10 @@
 
 use crate::domain::clean::quote;
 use crate::domain::manifest::ManifestError;
+use crate::domain::signature::SignatureError;
+
+/// At most this many platforms of a package are named.
+const MAX_PLATFORMS_SHOWN: usize = 8;
 
 /// Why a package is refused. None of these depends on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +77,14 @@ pub enum PackageError {
     /// A listed file is not in the package.
     #[error("pkgtar: checksums.txt references missing file {0}")]
     ListedMissing(String),
+    /// The signature is wrong.
+    #[error("pkgtar: signature verification failed: {0}")]
+    Signature(#[from] SignatureError),
+    /// The host takes signed packages only; the text says what this one is.
+    #[error(
+        "pkgtar: {0}; install.signatures is \"require\": trust a key that may sign this plugin, or set it to \"warn\""
+    )]
+    SignatureRequired(String),
     /// The manifest breaks its rules.
     #[error("pkgtar: manifest invalid: {0}")]
     Manifest(#[from] ManifestError),
@@ -80,8 +92,13 @@ pub enum PackageError {
     #[error("pkgtar: manifest invalid: declared executable {0} not found in package")]
     ExecutableMissing(String),
     /// No executable is declared for this host.
-    #[error("pkgtar: host platform not supported by package: {0}")]
-    PlatformUnsupported(String),
+    #[error("pkgtar: host platform not supported by package: {host}; it has {offered}")]
+    PlatformUnsupported {
+        /// `<goos>-<goarch>`.
+        host: String,
+        /// What the package has instead, quoted and bounded.
+        offered: String,
+    },
 }
 
 impl PackageError {
@@ -99,14 +116,24 @@ impl PackageError {
             Self::Unlisted(_) => "file_not_listed",
             Self::ChecksumMismatch(_) => "checksum_mismatch",
             Self::ListedMissing(_) => "listed_file_missing",
+            Self::Signature(_) => "signature_invalid",
+            Self::SignatureRequired(_) => "signature_required",
             Self::Manifest(_) => "manifest_invalid",
             Self::ExecutableMissing(_) => "executable_missing",
-            Self::PlatformUnsupported(_) => "platform_unsupported",
+            Self::PlatformUnsupported { .. } => "platform_unsupported",
         }
     }
 
     pub(crate) fn bad_archive(text: impl Into<String>) -> Self {
         Self::BadArchive(text.into())
+    }
+
+    pub(crate) fn platform_unsupported<'a>(host: &str, offered: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: Vec<String> = offered.take(MAX_PLATFORMS_SHOWN + 1).map(quote).collect();
+        if names.len() > MAX_PLATFORMS_SHOWN {
+            names[MAX_PLATFORMS_SHOWN] = "others".to_owned();
+        }
+        Self::PlatformUnsupported { host: host.to_owned(), offered: names.join(", ") }
     }
 
     pub(super) fn unsafe_path(name: &str, fault: PathFault) -> Self {

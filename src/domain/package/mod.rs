@@ -15,7 +15,7 @@ mod tar_guard;
 mod tar_guard_tests;
 mod tar_header;
 
-pub use checksums::{Checksums, Digest};
+pub use checksums::{Checksums, Digest, digest, hex};
 pub use error::{PackageError, PathFault};
 pub use names::NameSet;
 pub use path::{EntryPath, MAX_PART_BYTES, MAX_PATH_BYTES};

@@ -8,7 +8,9 @@ use tracing::{error, warn};
 
 use crate::{
     actors::PublishError,
+    domain::clean,
     store::{db::DbFault, plugin_config::ConfigError, plugin_state::StateError},
+    vault::VaultError,
 };
 
 /// An RPC of the contract that this host does not serve yet (wire.md §4).
@@ -49,7 +51,7 @@ fn of_database(fault: &DbFault) -> Status {
 pub fn of_publish(error: PublishError) -> Status {
     match error {
         PublishError::InvalidName { .. } | PublishError::TooDeep => Status::invalid_argument(error.to_string()),
-        PublishError::ForeignPrefix { .. } => Status::permission_denied(error.to_string()),
+        PublishError::ForeignPrefix { .. } | PublishError::Reserved(_) => Status::permission_denied(error.to_string()),
         PublishError::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
         PublishError::Unavailable { .. } => {
             warn!(cause = %error, "the event bus is not available");
@@ -61,12 +63,38 @@ pub fn of_publish(error: PublishError) -> Status {
 /// Answer to a failed reading of the operator's config.
 pub fn of_config(error: ConfigError) -> Status {
     match error {
-        ConfigError::Secret { .. } => Status::failed_precondition(error.to_string()),
-        ConfigError::Io(_) | ConfigError::TooLarge { .. } | ConfigError::Malformed(_) => {
+        ConfigError::Io(_) | ConfigError::TooLarge { .. } | ConfigError::Unwritable | ConfigError::Malformed(_) => {
             error!(cause = %error, "a plugin's config cannot be read");
             internal()
         }
     }
+}
+
+/// Answer to a secret that could not be read or written. It is never "not found" (field case 58).
+pub fn of_vault(error: VaultError) -> Status {
+    match error {
+        VaultError::TooLarge { .. } | VaultError::TooMany { .. } => Status::resource_exhausted(error.to_string()),
+        VaultError::Id => Status::invalid_argument(error.to_string()),
+        VaultError::ForeignKey { .. } | VaultError::Damaged { .. } => {
+            error!(cause = %error, "a secret cannot be decrypted");
+            Status::data_loss("the secret cannot be decrypted, the host's log has the reason")
+        }
+        VaultError::Random(_) => {
+            error!(cause = %error, "a secret cannot be encrypted");
+            internal()
+        }
+        VaultError::Database(fault) => of_database(&fault),
+    }
+}
+
+/// Answer to a config with a secret field that cannot be had (wire.md §4): none of it is told.
+pub fn of_unresolved(field: &str, cause: Option<VaultError>) -> Status {
+    let cause = match cause {
+        None => Status::failed_precondition("secret not found; the operator must set the field again"),
+        Some(error) => of_vault(error),
+    };
+    let field = clean::quote(field);
+    Status::new(cause.code(), format!("plugins: resolve secret config field {field}: {}", cause.message()))
 }
 
 /// The text of a panic, for the log.

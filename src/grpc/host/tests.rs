@@ -7,7 +7,7 @@ use std::{
 };
 
 use kandev_proto::{
-    FILE_DESCRIPTOR_SET,
+    FILE_DESCRIPTOR_SET, struct_from_json,
     v1::{StateEntry, host_client::HostClient},
 };
 use prost::Message;
@@ -32,7 +32,10 @@ use crate::{
     domain::capability::Capability,
     grpc::testing::{channel, serve},
     store::db,
+    vault::KeySource,
 };
+
+mod secrets;
 
 /// Records the names; `panic` panics, `big`, `foreign`, `gone` and `bad` are refused, `wait` waits for a permit.
 #[derive(Default)]
@@ -66,6 +69,8 @@ impl EventSink for FakeBus {
 
 struct World {
     services: HostServices,
+    db: db::Db,
+    vault: Vault,
     bus: Arc<FakeBus>,
     folder: TempDir,
 }
@@ -74,8 +79,11 @@ async fn world(limits: Limits, bus: FakeBus) -> World {
     let (folder, db) = db::tests::sqlite().await;
     let bus = Arc::new(bus);
     let configs = PluginConfigs::new(folder.path().to_owned(), &limits);
-    let services = HostServices::new(StateStore::new(db, &limits), configs, bus.clone(), &limits);
-    World { services, bus, folder }
+    let key = KeySource::File(folder.path().join("vault.key"));
+    let vault = Vault::open(db.clone(), key, &limits).await.unwrap();
+    let services =
+        HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), &limits);
+    World { services, db, vault, bus, folder }
 }
 
 impl World {
@@ -175,7 +183,6 @@ async fn an_rpc_that_comes_later_says_which_resource_is_missing() {
         ("ListSessionCodeStats", "sessions"),
         ("InvokeUtilityAgent", "utility_agent"),
         ("DeletePluginOwnedTaskTree", "plugin_owned_task_trees"),
-        ("GetSecret", "secrets"),
     ];
     for (rpc, resource) in expected {
         let refused = call(&channel, rpc).await.unwrap_err();

@@ -42,6 +42,7 @@ impl World {
             id: PluginId::new("acme").unwrap(),
             generation: 1,
             executable,
+            executable_sha256: None,
             install_path: self.folder.path().to_owned(),
             data_dir: self.folder.path().join("acme/data"),
             host_service: Routes::default(),
@@ -78,6 +79,17 @@ async fn a_process_sees_its_environment_and_folders_and_its_early_end_is_told_wi
     let expected = ("no licence found", Stream::Stderr);
     assert!(lines.iter().any(|line| (line.message.as_str(), line.stream) == expected), "{lines:?}");
     assert_eq!(world.sockets(), 0, "nothing of the start is left");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_is_not_the_one_on_record_is_not_executed() {
+    let world = world();
+    let script = "#!/bin/sh\n: > \"$KANDEV_PLUGIN_DATA_DIR/ran\"\n";
+    let request = LaunchRequest { executable_sha256: Some("00".repeat(32)), ..world.request(script) };
+    let failure = world.launcher.launch(request).await.unwrap_err().to_string();
+    assert!(failure.contains("is not the one that was installed (its SHA-256 is "), "{failure}");
+    assert!(!world.folder.path().join("acme/data/ran").exists());
+    assert_eq!(world.sockets(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

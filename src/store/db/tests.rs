@@ -59,6 +59,11 @@ pub async fn connect(url: &str) -> Result<Db, ConnectError> {
     connect_within(url, Duration::from_secs(30)).await
 }
 
+/// Does to the database what no store does: what a disk or another program might.
+pub async fn tamper(db: &Db, statement: &str) {
+    db.writer.execute_unprepared(statement).await.unwrap();
+}
+
 async fn connect_within(url: &str, database_timeout: Duration) -> Result<Db, ConnectError> {
     let timing = Timing { database_timeout, ..Timing::default() };
     Db::connect(&url.to_owned().into(), &timing, &Limits::default()).await

@@ -4,19 +4,31 @@
 use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, str::FromStr};
 
 use migration::{Migrator, MigratorTrait};
-use sea_orm::sqlx::{
-    self, AssertSqlSafe, ConnectOptions, Connection, postgres::PgConnection, sqlite::SqliteConnectOptions,
+use sea_orm::{
+    EntityTrait, IntoActiveModel,
+    sqlx::{self, AssertSqlSafe, ConnectOptions, Connection, postgres::PgConnection, sqlite::SqliteConnectOptions},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use test_postgres::Server;
 use time::macros::datetime;
+use uuid::Uuid;
 
-use super::tests::{address, connect};
+use super::{
+    Db,
+    tests::{address, connect},
+};
 use crate::{
     config::Limits,
-    domain::id::PluginId,
-    store::plugin_state::{Scope, StateEntry, StateStore},
+    domain::{
+        id::PluginId,
+        inbox::{Incident, Item, News},
+    },
+    entities::{vault_entry, vault_share},
+    store::{
+        inbox::{Filter, InboxStore},
+        plugin_state::{Scope, StateEntry, StateStore},
+    },
 };
 
 /// Set by `scripts/dump-schema.sh` to the name of the dumps to write.
@@ -60,16 +72,59 @@ fn sample() -> [(Scope, StateEntry); 3] {
     ]
 }
 
+/// What every dump since the vault holds of it: a shared secret that the plugin may reveal. The seal is no real one.
+fn sealed() -> (vault_entry::Model, vault_share::Model) {
+    let at = datetime!(2026-11-29 12:00:00 UTC);
+    let id = "019dd5f0-0000-7000-8000-000000000001".to_owned();
+    let entry = vault_entry::Model {
+        id: id.clone(),
+        kind: "shared".to_owned(),
+        owner: String::new(),
+        name: "deploy 'key' \u{1F600}".to_owned(),
+        scope: Some("workspace".to_owned()),
+        workspace_id: Some("w1".to_owned()),
+        key_id: "0123456789abcdef".to_owned(),
+        nonce: (0..12).collect(),
+        ciphertext: (0..=255).collect(),
+        created_at: at,
+        updated_at: at,
+    };
+    (entry, vault_share::Model { plugin_id: plugin().to_string(), secret_id: id })
+}
+
 fn plugin() -> PluginId {
     PluginId::new("sample").unwrap()
 }
 
+/// What every dump that has an inbox holds in it.
+fn inbox_item() -> Item {
+    let incident = Incident {
+        version: "1.0.0".to_owned(),
+        reason: Some("boom 'quoted'; --".to_owned()),
+        restarting: true,
+        restart_count: 2,
+        at: datetime!(2026-11-29 12:00:00 UTC),
+    };
+    Item::new(Uuid::from_u128(0x0192_f3a0_0000_7000_8000_0000_0000_0001), &plugin(), &incident)
+}
+
+async fn write_inbox(db: &Db) {
+    let Item { id, description, created_at: at, .. } = inbox_item();
+    let incident =
+        Incident { version: "1.0.0".to_owned(), reason: description, restarting: true, restart_count: 2, at };
+    InboxStore::new(db.clone(), &Limits::default()).apply(&plugin(), &News::Failed(incident), id).await.unwrap();
+}
+
 async fn write_sample(url: &str) {
     let db = connect(url).await.unwrap();
+    write_inbox(&db).await;
     let store = StateStore::new(db.clone(), &Limits::default());
     for (scope, entry) in sample() {
         store.set(&plugin(), &scope, &entry.key, &entry.value, entry.updated_at).await.unwrap();
     }
+    let (entry, share) = sealed();
+    vault_entry::Entity::insert(entry.into_active_model()).exec_without_returning(&db.writer).await.unwrap();
+    vault_share::Entity::insert(share.into_active_model()).exec_without_returning(&db.writer).await.unwrap();
     db.close().await.unwrap();
 }
 
@@ -139,7 +194,7 @@ async fn postgres_schema(url: &str) -> Vec<String> {
 }
 
 /// Opens the database as the host does; its rows are there and can be written.
-async fn assert_comes_forward(name: &str, url: &str) {
+async fn assert_comes_forward(name: &str, url: &str, text: &str) {
     let db = connect(url).await.unwrap_or_else(|error| panic!("{name}: {error}"));
     let store = StateStore::new(db.clone(), &Limits::default());
     for (scope, entry) in sample() {
@@ -147,6 +202,15 @@ async fn assert_comes_forward(name: &str, url: &str) {
         store.set(&plugin(), &scope, &entry.key, &json!({}), entry.updated_at).await.unwrap();
         store.delete(&plugin(), &scope, &entry.key).await.unwrap();
     }
+    let (entries, shares): (Vec<_>, Vec<_>) = text.contains(&sealed().0.id).then(sealed).into_iter().unzip();
+    assert_eq!(vault_entry::Entity::find().all(&db.readers).await.unwrap(), entries, "{name}");
+    assert_eq!(vault_share::Entity::find().all(&db.readers).await.unwrap(), shares, "{name}");
+    let inbox = InboxStore::new(db.clone(), &Limits::default());
+    if text.contains("inbox_item") {
+        assert_eq!(inbox.list(Filter::All, None, 10).await.unwrap().items, [inbox_item()], "{name}");
+    }
+    write_inbox(&db).await;
+    assert_eq!(inbox.lasting().await.unwrap(), [plugin()], "{name}");
     db.close().await.unwrap();
 }
 
@@ -158,7 +222,7 @@ async fn every_sqlite_dump_comes_forward_with_its_rows_to_the_schema_of_a_new_da
     assert!(expected.iter().any(|line| line.starts_with("plugin_state.value TEXT 1 ")), "{expected:?}");
     for (name, text) in dumps("sqlite") {
         let home = restored_sqlite(&text).await;
-        assert_comes_forward(&name, &address(&home)).await;
+        assert_comes_forward(&name, &address(&home), &text).await;
         assert_eq!(sqlite_schema(&address(&home)).await, expected, "{name}");
     }
 }
@@ -173,7 +237,7 @@ async fn every_postgres_dump_comes_forward_with_its_rows_to_the_schema_of_a_new_
     for (name, text) in dumps("postgres") {
         let url = server.database().await;
         test_postgres::execute(&url, &text).await;
-        assert_comes_forward(&name, &url).await;
+        assert_comes_forward(&name, &url, &text).await;
         assert_eq!(postgres_schema(&url).await, expected, "{name}");
     }
 }

@@ -8,6 +8,7 @@ mod archive;
 mod place;
 mod remove;
 mod stage;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod unpack;
@@ -16,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 pub use remove::Swept;
 pub use stage::{StageError, Staged, StagingFolder};
-pub use unpack::{Examined, Unpacked};
+pub use survey::{FileMark, SurveyLimits};
+pub use unpack::{Examined, Facts, Kept, Unpacked};
 
 use super::fs::FileError;
 use crate::domain::id::PluginId;

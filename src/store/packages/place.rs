@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use super::unpack::Unpacked;
 use super::{PackageStore, PackageStoreError};
 use crate::domain::id::PluginId;
+use crate::domain::manifest::{self, MAX_MANIFEST_BYTES};
+use crate::domain::package::MANIFEST_NAME;
 use crate::domain::version;
 use crate::failpoint;
 use crate::store::fs::{self, At as _, FileError};
@@ -49,6 +51,15 @@ impl PackageStore {
         });
         versions.sort_by(|a, b| version::compare(b, a));
         Ok(versions)
+    }
+
+    /// Whether the folder of a version holds the package it should by its name: a folder that an operator put beside is
+    /// nobody's to remove (contract/manifest.md §11).
+    pub fn is_package(&self, id: &PluginId, version: &str) -> bool {
+        let path = self.version_folder(id, version).join(MANIFEST_NAME);
+        let Ok(bytes) = fs::read_bounded(&path, MAX_MANIFEST_BYTES as u64) else { return false };
+        manifest::parse(&bytes)
+            .is_ok_and(|parsed| parsed.manifest.id == id.as_str() && parsed.manifest.version == version)
     }
 
     /// Deletes the plugin's folder when nothing is in it, so that a failed first install leaves no trace.

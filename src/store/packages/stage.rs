@@ -6,10 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use futures_util::{Stream, StreamExt as _};
+use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 
 use super::{PackageStore, STAGING};
-use crate::domain::package::{Limits, PackageError};
+use crate::domain::package::{Digest, Limits, PackageError};
 use crate::store::fs::{self, At as _, FileError};
 
 /// A folder that is deleted with its content when dropped.
@@ -56,6 +57,8 @@ pub struct Staged {
     pub(super) folder: StagingFolder,
     /// Bytes received.
     pub size: u64,
+    /// SHA-256 of them: names the package.
+    pub sha256: Digest,
 }
 
 impl Staged {
@@ -96,7 +99,7 @@ impl PackageStore {
         // One job makes and owns both: when this future is dropped meanwhile, so is the job's result, and the folder goes.
         let make = move || {
             fs::create_private_folder(&path)?;
-            let staged = Staged { folder: StagingFolder { path }, size: 0 };
+            let staged = Staged { folder: StagingFolder { path }, size: 0, sha256: Digest::default() };
             let archive = staged.archive();
             let file = std::fs::File::create_new(&archive).at("create", &archive)?;
             Ok::<_, FileError>((staged, file))
@@ -105,15 +108,18 @@ impl PackageStore {
         let archive = staged.archive();
         let mut file = tokio::fs::File::from_std(file);
         let mut body = std::pin::pin!(body);
+        let mut hash = Sha256::new();
         while let Some(chunk) = body.next().await {
             let chunk = chunk.map_err(StageError::Source)?;
             staged.size += chunk.as_ref().len() as u64;
             if staged.size > limits.compressed {
                 return Err(StageError::TooLarge(PackageError::CompressedTooLarge(limits.compressed)));
             }
+            hash.update(chunk.as_ref());
             file.write_all(chunk.as_ref()).await.at("write", &archive)?;
         }
         file.flush().await.at("write", &archive)?;
+        staged.sha256 = hash.finalize().into();
         Ok(staged)
     }
 }

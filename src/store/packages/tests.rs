@@ -6,24 +6,28 @@ use std::time::Duration;
 
 use async_compression::tokio::write::GzipEncoder;
 use proptest::prelude::*;
+use sha2::Digest as _;
 use tokio::io::AsyncWriteExt as _;
 
 use super::*;
+use crate::domain::key::PrivateKey;
 use crate::domain::package::Limits;
 use crate::domain::package::sample::{Tar, checksums, manifest, package, pax_record};
 use crate::domain::platform::host_platform;
-use crate::domain::signature::PackageSignature;
+use crate::domain::signature::{PackageSignature, SignatureFile, Trust};
+use crate::domain::trust::{KeyName, KeyRing, Scope, TrustedKey};
 use crate::store::fs::names_in;
 
 struct World {
     root: tempfile::TempDir,
     store: PackageStore,
+    trust: Trust,
 }
 
 fn world() -> World {
     let root = tempfile::tempdir().unwrap();
     let store = PackageStore::new(root.path().join("plugins"));
-    World { root, store }
+    World { root, store, trust: Trust::default() }
 }
 
 fn acme() -> PluginId {
@@ -45,7 +49,7 @@ impl World {
 
     async fn unpack_bytes(&self, bytes: &[u8], limits: Limits) -> Result<Unpacked, PackageStoreError> {
         let staged = self.stage(bytes).await;
-        let result = self.store.unpack(staged, limits, &host_platform()).await;
+        let result = self.store.unpack(staged, limits, &host_platform(), self.trust.clone()).await;
         if result.is_err() {
             assert_eq!(self.staging(), Vec::<String>::new(), "a refused package leaves nothing");
         }
@@ -96,6 +100,36 @@ async fn refused(tar: &[u8]) -> String {
 }
 
 #[tokio::test]
+async fn who_signed_is_known_before_anything_leaves_the_staging_folder() {
+    let key = PrivateKey::from_seed(&[1; 32]);
+    let (name, plugins) = (KeyName::new("acme-key").unwrap(), Scope::new(["acme"]).unwrap());
+    let keys = KeyRing::new(vec![TrustedKey { name: name.clone(), key: key.public(), plugins }]);
+    let world = World { trust: Trust { keys, required: false }, ..world() };
+    let entries: &[(&str, &[u8])] = &[("server/plugin", b"#!program")];
+    let signed = |message: &[u8]| {
+        let file = SignatureFile { key: Some(key.public()), signature: key.sign(message) };
+        package("1", &[]).file("checksums.txt.sig", file.to_text().as_bytes()).end()
+    };
+    let listed = checksums(&[&[("manifest.yaml", manifest("1").as_bytes())], entries].concat());
+    let unpacked = world.unpack(&signed(listed.as_bytes())).await.unwrap();
+    assert_eq!(unpacked.signature, PackageSignature::Trusted(name));
+    assert_eq!(unpacked.executable, <[u8; 32]>::from(sha2::Sha256::digest(b"#!program")));
+    drop(unpacked);
+    world.staging_cleared().await;
+
+    let error = world.unpack(&signed(b"something else")).await.unwrap_err().to_string();
+    assert!(error.starts_with("pkgtar: signature verification failed: the signature is not the one that"), "{error}");
+    let demanding = World { trust: Trust { required: true, ..world.trust.clone() }, ..world };
+    let error = demanding.unpack(&package("1", &[]).end()).await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "pkgtar: the package is unsigned: only its checksums were verified; install.signatures is \"require\": trust a \
+         key that may sign this plugin, or set it to \"warn\""
+    );
+    assert!(demanding.unpack(&signed(listed.as_bytes())).await.is_ok());
+}
+
+#[tokio::test]
 async fn a_lawful_package_is_unpacked_checked_and_placed() {
     let world = world();
     let tar = package("1.2.0", &[("ui/bundle.js", b"js"), ("assets/deep/er/x", b"x")]).folder("./").folder("ui/");
@@ -103,7 +137,7 @@ async fn a_lawful_package_is_unpacked_checked_and_placed() {
     let unpacked = world.unpack(&tar).await.unwrap();
     assert_eq!((unpacked.manifest.id.as_str(), unpacked.manifest.version.as_str()), ("acme", "1.2.0"));
     assert_eq!(unpacked.warnings, Vec::<String>::new());
-    assert!(matches!(unpacked.signature, PackageSignature::Unchecked(_)));
+    assert_eq!(unpacked.signature, PackageSignature::NothingToCheck);
     let place = world.store.promote(&acme(), unpacked).unwrap();
     assert_eq!(place, world.store.version_folder(&acme(), "1.2.0"));
     assert_eq!(std::fs::read(place.join("server/plugin")).unwrap(), b"#!program");
@@ -208,7 +242,10 @@ async fn each_fault_of_a_package_has_its_text() {
             listed(broken, ""),
             "pkgtar: manifest invalid: invalid plugin id \"Acme\": must match ^[a-z0-9][a-z0-9._-]*$".to_owned(),
         ),
-        (listed(other, ""), format!("pkgtar: host platform not supported by package: {}", host_platform())),
+        (
+            listed(other, ""),
+            format!("pkgtar: host platform not supported by package: {}; it has \"plan9-mips\"", host_platform()),
+        ),
         (
             listed(&manifest("1"), ""),
             "pkgtar: manifest invalid: declared executable \"server/plugin\" not found in package".to_owned(),

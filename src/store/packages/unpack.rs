@@ -1,7 +1,8 @@
 //! From a received archive to a checked folder, and checking a folder again later.
 //!
-//! The order of the checks: the archive itself while it is read, checksums, manifest, this host's executable. Nothing
-//! is trusted or made executable before the checksums hold.
+//! The order of the checks: the archive itself while it is read, checksums, manifest, this host's executable, the
+//! signature (which plugins a key may sign is a question of the manifest's id). Nothing is trusted or made executable
+//! before the checksums hold.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -15,8 +16,8 @@ use super::archive::{Contents, extract};
 use super::stage::{Staged, StagingFolder};
 use super::{PackageStore, PackageStoreError};
 use crate::domain::manifest::{self, Manifest, Parsed};
-use crate::domain::package::{Checksums, EntryPath, Limits, PackageError};
-use crate::domain::signature::PackageSignature;
+use crate::domain::package::{Checksums, Digest, EntryPath, Limits, PackageError};
+use crate::domain::signature::{PackageSignature, Trust};
 use crate::store::fs::{self, At as _, FileError};
 
 /// A package that follows every rule, unpacked beside its final place. Dropping it deletes it.
@@ -26,12 +27,14 @@ pub struct Unpacked {
     pub manifest: Manifest,
     /// What the operator should know about the manifest.
     pub warnings: Vec<String>,
-    /// The signature file, not checked.
+    /// Who signed it.
     pub signature: PackageSignature,
+    /// SHA-256 of the executable for the host's platform.
+    pub executable: Digest,
     /// The private folder (0700) with the files.
     pub folder: PathBuf,
-    /// Bytes of all files.
-    pub size: u64,
+    /// Numbers about the package.
+    pub facts: Facts,
     pub(super) staging: StagingFolder,
 }
 
@@ -42,8 +45,17 @@ pub struct Examined {
     pub manifest: Manifest,
     /// What the operator should know about the manifest.
     pub warnings: Vec<String>,
-    /// The signature file, not checked.
+    /// Who signed it.
     pub signature: PackageSignature,
+    /// Numbers about the package.
+    pub facts: Facts,
+}
+
+/// What an operator may want to know of a package before it is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// SHA-256 of the archive.
+    pub sha256: Digest,
     /// Declared platform → whether its executable is in the package.
     pub platforms: BTreeMap<String, bool>,
     /// Bytes of the archive.
@@ -54,15 +66,56 @@ pub struct Examined {
     pub files: usize,
 }
 
+/// A version that is on disk and follows every rule.
+#[derive(Debug)]
+pub struct Kept {
+    /// The manifest, and what an operator should know about it.
+    pub parsed: Parsed,
+    /// SHA-256 of the executable for the host's platform.
+    pub executable: Digest,
+    /// Who signed it.
+    pub signature: PackageSignature,
+}
+
+impl Facts {
+    fn of(staged: &Staged, contents: &Contents, manifest: &Manifest) -> Self {
+        let declared = manifest.runtime.executables.iter();
+        Self {
+            sha256: staged.sha256,
+            platforms: declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect(),
+            compressed: staged.size,
+            size: contents.size,
+            files: contents.files.len(),
+        }
+    }
+}
+
+impl Unpacked {
+    /// Deletes what was unpacked and waits until it is gone; dropping it does the same in the background.
+    pub async fn discard(self) {
+        let gone = tokio::task::spawn_blocking(move || self.staging.remove()).await;
+        if let Err(error) = gone {
+            tracing::warn!(%error, "an unpacked package was not removed, the next start will");
+        }
+    }
+}
+
 impl PackageStore {
     /// Unpacks a received archive in one reading pass and checks everything, on a blocking thread.
     ///
-    /// `platform` is the host's key, see [`crate::domain::platform::host_platform`].
+    /// `platform` is the host's key, see [`crate::domain::platform::host_platform`]; `trust` says whose signature counts
+    /// and whether one is needed.
     ///
     /// # Errors
     /// [`PackageStoreError::Package`] with the first broken rule; the staging folder is then gone. Dropping the future
     /// does not stop the work, which is bounded by `limits`, but its result is deleted.
-    pub async fn unpack(&self, staged: Staged, limits: Limits, platform: &str) -> Result<Unpacked, PackageStoreError> {
+    pub async fn unpack(
+        &self,
+        staged: Staged,
+        limits: Limits,
+        platform: &str,
+        trust: Trust,
+    ) -> Result<Unpacked, PackageStoreError> {
         let platform = platform.to_owned();
         let runtime = tokio::runtime::Handle::current();
         let task = move || {
@@ -71,17 +124,19 @@ impl PackageStore {
                 let archive = staged.archive();
                 let file = File::open(&archive).at("open", &archive)?;
                 let contents = runtime.block_on(extract(file, &folder, limits))?;
-                let parsed = judge(&contents, &platform)?;
+                let (parsed, executable) = judge(&contents, &platform)?;
+                let signature = judge_signature(&contents, &parsed.manifest, &trust)?;
                 set_executable(&folder, &contents, &parsed.manifest)?;
-                Ok((contents, parsed))
+                Ok((contents, parsed, executable, signature))
             });
             match unpacked {
-                Ok((contents, Parsed { manifest, warnings })) => Ok(Unpacked {
-                    manifest,
+                Ok((contents, Parsed { manifest, warnings }, executable, signature)) => Ok(Unpacked {
                     warnings,
-                    signature: PackageSignature::of_file(contents.signature.as_deref()),
+                    signature,
+                    executable,
                     folder,
-                    size: contents.size,
+                    facts: Facts::of(&staged, &contents, &manifest),
+                    manifest,
                     staging: staged.folder,
                 }),
                 Err(error) => {
@@ -97,7 +152,7 @@ impl PackageStore {
     ///
     /// # Errors
     /// [`PackageStoreError::Package`] with the first broken rule.
-    pub async fn examine(&self, staged: Staged, limits: Limits) -> Result<Examined, PackageStoreError> {
+    pub async fn examine(&self, staged: Staged, limits: Limits, trust: Trust) -> Result<Examined, PackageStoreError> {
         let runtime = tokio::runtime::Handle::current();
         let task = move || {
             let folder = staged.folder.path().join("pkg");
@@ -106,18 +161,8 @@ impl PackageStore {
             let file = File::open(&archive).at("open", &archive)?;
             let contents = runtime.block_on(extract(file, &folder, limits))?;
             let Parsed { manifest, warnings } = judge_content(&contents)?;
-            let declared = manifest.runtime.executables.iter();
-            let platforms =
-                declared.map(|(key, path)| (key.clone(), contents.files.contains_key(path.as_str()))).collect();
-            Ok(Examined {
-                warnings,
-                signature: PackageSignature::of_file(contents.signature.as_deref()),
-                platforms,
-                compressed: staged.size,
-                size: contents.size,
-                files: contents.files.len(),
-                manifest,
-            })
+            let signature = judge_signature(&contents, &manifest, &trust)?;
+            Ok(Examined { warnings, signature, facts: Facts::of(&staged, &contents, &manifest), manifest })
         };
         tokio::task::spawn_blocking(task).await?
     }
@@ -130,15 +175,38 @@ impl PackageStore {
     pub fn verify(&self, folder: &Path, limits: &Limits, platform: &str) -> Result<Parsed, PackageStoreError> {
         let mut contents = Contents::default();
         read_folder(folder, "", limits, &mut contents)?;
-        judge(&contents, platform)
+        Ok(judge(&contents, platform)?.0)
+    }
+
+    /// [`Self::verify`], and whose signature it is now.
+    ///
+    /// # Errors
+    /// As [`Self::verify`]; also those of the signature.
+    pub fn verify_kept(
+        &self,
+        folder: &Path,
+        limits: &Limits,
+        platform: &str,
+        trust: &Trust,
+    ) -> Result<Kept, PackageStoreError> {
+        let mut contents = Contents::default();
+        read_folder(folder, "", limits, &mut contents)?;
+        let (parsed, executable) = judge(&contents, platform)?;
+        let signature = judge_signature(&contents, &parsed.manifest, trust)?;
+        Ok(Kept { parsed, executable, signature })
     }
 }
 
-/// The checks on a complete package.
-fn judge(contents: &Contents, platform: &str) -> Result<Parsed, PackageStoreError> {
+/// The checks on a complete package; gives the digest of the platform's executable too.
+fn judge(contents: &Contents, platform: &str) -> Result<(Parsed, Digest), PackageError> {
     let parsed = judge_content(contents)?;
-    judge_platform(contents, &parsed.manifest, platform)?;
-    Ok(parsed)
+    let executable = judge_platform(contents, &parsed.manifest, platform)?;
+    Ok((parsed, executable))
+}
+
+fn judge_signature(contents: &Contents, manifest: &Manifest, trust: &Trust) -> Result<PackageSignature, PackageError> {
+    let checksums = contents.checksums.as_deref().unwrap_or_default();
+    trust.judge(contents.signature.as_deref(), checksums, &manifest.id)
 }
 
 /// The checks that do not depend on where the package is to run.
@@ -149,13 +217,13 @@ fn judge_content(contents: &Contents) -> Result<Parsed, PackageError> {
     Ok(manifest::parse(bytes)?)
 }
 
-fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<(), PackageError> {
+fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<Digest, PackageError> {
     let executables = &manifest.runtime.executables;
-    let path = executables.get(platform).ok_or_else(|| PackageError::PlatformUnsupported(platform.to_owned()))?;
-    if !contents.files.contains_key(path.as_str()) {
-        return Err(PackageError::ExecutableMissing(crate::domain::clean::quote(path)));
-    }
-    Ok(())
+    let path = executables
+        .get(platform)
+        .ok_or_else(|| PackageError::platform_unsupported(platform, executables.keys().map(String::as_str)))?;
+    let digest = contents.files.get(path.as_str()).copied();
+    digest.ok_or_else(|| PackageError::ExecutableMissing(crate::domain::clean::quote(path)))
 }
 
 /// Gives 0755 to every declared executable that is there, those of other platforms included (manifest.md §5).

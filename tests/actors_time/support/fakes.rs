@@ -234,7 +234,7 @@ impl Launcher for Fakes {
         assert!(script.alive().is_none(), "{id} has two processes");
         script.current = Arc::downgrade(&process);
         drop(inner);
-        Ok(Launched { client: Arc::clone(&process) as Arc<dyn PluginClient>, process })
+        Ok(Launched { client: Arc::clone(&process) as Arc<dyn PluginClient>, process, executable_sha256: None })
     }
 }
 

@@ -4,11 +4,11 @@
 //! moved: blocking tasks hold it. The database's own threads do not, so it is opened before the clock is paused, and a
 //! test in which an actor asks it holds the clock with [`World::hold_clock`].
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use kandev_host::{
     actors::{EventBusHandle, NewEvent, Parts, RegistryError, RegistryHandle, Surroundings},
-    config::{Config, Install, Limits, Plugins, Timing},
+    config::{Config, Install, Limits, Metrics, Plugins, Telemetry, Timing},
     domain::{
         id::PluginId,
         log_line::Stream,
@@ -17,7 +17,11 @@ use kandev_host::{
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },
-    store::{db::Db, packages::PackageStore, plugin_state::StateStore, records::RecordStore},
+    store::{
+        db::Db, log_files::LogFiles, packages::PackageStore, plugin_state::StateStore, records::RecordStore,
+        trust::TrustStore,
+    },
+    vault::{KeySource, Vault},
 };
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -37,7 +41,7 @@ pub struct World {
     pub timing: Timing,
     records: RecordStore,
     began: Instant,
-    _home: TempDir,
+    home: TempDir,
 }
 
 /// A record of a plugin that subscribes to `task.*`.
@@ -49,18 +53,8 @@ pub fn record(id: &str, status: Status) -> PluginRecord {
          runtime: {{type: binary, executables: {{{platform}: p}}}}}}"
     );
     let manifest = manifest::parse(yaml.as_bytes()).expect("a lawful manifest").manifest;
-    let state = RecordState {
-        status,
-        install_path: format!("/nowhere/{id}/1.0.0"),
-        signed: false,
-        auto_update: None,
-        installed_at: datetime!(2026-08-01 09:00 UTC),
-        restart_count: 0,
-        restarting: false,
-        last_error: None,
-        last_error_at: None,
-        previous_version: None,
-    };
+    let installed = RecordState::installed(format!("/nowhere/{id}/1.0.0"), datetime!(2026-08-01 09:00 UTC));
+    let state = RecordState { status, ..installed };
     PluginRecord::new(PluginId::new(id).expect("a lawful id"), manifest, state)
 }
 
@@ -81,7 +75,7 @@ pub fn run_with(found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config), te
 }
 
 impl World {
-    async fn new(found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config)) -> Self {
+    async fn new(mut found: Vec<PluginRecord>, settings: impl FnOnce(&mut Config)) -> Self {
         let home = tempfile::tempdir().expect("a folder");
         let database = format!("sqlite://{}", home.path().join("test.db").display());
         let mut config = config(home.path().to_owned(), database.into());
@@ -91,9 +85,16 @@ impl World {
         let state = StateStore::new(db.clone(), &limits);
         std::fs::create_dir_all(config.plugins_dir()).expect("a folder");
         let records = RecordStore::new(config.plugins_dir());
-        for record in &found {
+        for record in &mut found {
+            // The host looks at its start whether it is there.
+            let place = config.plugins_dir().join(record.id().as_str()).join("1.0.0");
+            std::fs::create_dir_all(&place).expect("a folder");
+            record.state.install_path = place.display().to_string();
             records.save(record).expect("a record");
         }
+
+        let key = KeySource::File(home.path().join("vault.key"));
+        let vault = Vault::open(db.clone(), key, &limits).await.expect("a vault");
 
         tokio::time::pause();
         let fakes = Fakes::new();
@@ -105,18 +106,27 @@ impl World {
             user_home: String::new(),
             launcher: Arc::new(fakes.clone()),
             host_services: Arc::new(fakes.clone()),
+            log_files: LogFiles::start(config.logs_dir(), &config.limits).expect("a thread"),
         };
         let registry = RegistryHandle::start(Parts {
             packages: PackageStore::new(config.plugins_dir()),
+            trust: TrustStore::new(config.trust_dir(), &config.limits),
             config: Arc::new(config),
             surroundings: Arc::new(surroundings),
             records: records.clone(),
             state,
+            vault,
             db,
             bus: bus.clone(),
             found,
+            earlier_lines: BTreeMap::new(),
         });
-        Self { registry, bus, fakes, timing, records, began: Instant::now(), _home: home }
+        Self { registry, bus, fakes, timing, records, began: Instant::now(), home }
+    }
+
+    /// `<home>/plugins`.
+    pub fn plugins(&self) -> PathBuf {
+        self.home.path().join("plugins")
     }
 
     /// Waits until so many seconds have passed since the world began, and everything due before is done.
@@ -167,7 +177,7 @@ impl World {
 
     /// The host's own notes among the plugin's log lines.
     pub async fn notes(&self, id: &str) -> Vec<String> {
-        let lines = self.registry.logs(id).await.expect("an installed plugin");
+        let lines = self.registry.log(id).await.expect("an installed plugin").newest(usize::MAX, |_| true);
         lines.into_iter().filter(|line| line.stream == Stream::Host).map(|line| line.message).collect()
     }
 
@@ -205,11 +215,14 @@ fn config(home: PathBuf, database_url: SecretString) -> Config {
         home,
         database_url,
         admin_token: None,
+        vault_key: None,
         log: String::new(),
         compat_version: "0.91.0".to_owned(),
         timing: Timing::default(),
         limits: Limits::default(),
         install: Install::default(),
         plugins: Plugins::default(),
+        metrics: Metrics::default(),
+        telemetry: Telemetry::default(),
     }
 }

@@ -152,6 +152,20 @@ impl Host {
         self.settings.env = env;
     }
 
+    /// Changes `host.toml` for the next [`Self::spawn`].
+    pub fn set_toml(&mut self, text: &str) {
+        self.settings.toml = text.to_owned();
+    }
+
+    /// The versions of a plugin that are on disk, sorted as text.
+    pub fn versions(&self, id: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.plugins().join(id)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut versions: Vec<_> = names.filter(|name| name != "data" && !name.starts_with('.')).collect();
+        versions.sort();
+        versions
+    }
+
     /// The host's home.
     pub fn home(&self) -> &Path {
         self.home.path()
@@ -242,9 +256,14 @@ impl Host {
 
     /// Uploads an archive.
     pub async fn upload(&self, archive: Vec<u8>) -> Answer {
+        self.upload_with("", archive).await
+    }
+
+    /// Uploads an archive with this query, `?` included.
+    pub async fn upload_with(&self, query: &str, archive: Vec<u8>) -> Answer {
         let part = multipart::Part::bytes(archive).file_name("package.tar.gz");
         let form = multipart::Form::new().part("package", part);
-        let url = format!("{}/api/plugins/install", self.url);
+        let url = format!("{}/api/plugins/install{query}", self.url);
         answer(self.client.post(url).bearer_auth(TOKEN).multipart(form)).await
     }
 
@@ -258,6 +277,13 @@ impl Host {
     /// The plugin's record; panics when there is none.
     pub async fn plugin(&self, id: &str) -> Value {
         self.get(&format!("/api/plugins/{id}")).await.expect(200)
+    }
+
+    /// The plugin's record without `process`, whose figures are of the moment.
+    pub async fn record(&self, id: &str) -> Value {
+        let mut record = self.plugin(id).await;
+        record.as_object_mut().and_then(|record| record.remove("process")).expect("a process");
+        record
     }
 
     /// Waits until the plugin has this status; returns the record.

@@ -96,10 +96,16 @@ impl Package {
     /// `checksums.txt` of what the package holds now.
     pub fn checksums(&self) -> String {
         let mut text = format!("{}  manifest.yaml\n", hex(&Sha256::digest(self.manifest.as_bytes())));
-        for (path, bytes) in &self.files {
+        for (path, bytes) in self.files.iter().filter(|(path, _)| *path != "checksums.txt.sig") {
             text += &format!("{}  {path}\n", hex(&Sha256::digest(bytes)));
         }
         text
+    }
+
+    /// Adds a signature over `checksums.txt`, made of its bytes by `sign`.
+    pub fn signed(self, sign: impl FnOnce(&[u8]) -> Vec<u8>) -> Self {
+        let signature = sign(self.checksums().as_bytes());
+        self.file("checksums.txt.sig", signature)
     }
 
     /// The archive with a right `checksums.txt`.

@@ -72,16 +72,12 @@ pub fn digest(path: &Path) -> Result<[u8; 32], PackError> {
     Ok(hash.0.finalize().into())
 }
 
-/// Lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, os::unix::fs::symlink};
 
     use super::*;
+    use crate::domain::package::hex;
 
     #[test]
     fn files_of_all_depths_are_found_and_hidden_ones_left_out() {

@@ -1,0 +1,223 @@
+//! The exchange of one installed version for another, and the way back when the new one does not come up.
+//!
+//! The note in the record comes first and says what is under way until the end, so that the next host can repair what a
+//! killed one left (`unfinished`). The old process is down only from [`Want::Held`] until the new one is healthy: files
+//! are in place before, the new record is written while the new process starts, pruning comes after.
+
+use futures_util::future::join;
+
+use super::{Installer, blocking};
+use crate::{
+    actors::{
+        PluginView,
+        plugin::Want,
+        registry::{Adopt, ClaimGuard, NoteUpgrade, RegistryError, should_run},
+    },
+    domain::{
+        id::PluginId,
+        record::{PluginRecord, Status},
+        upgrade::{ChangeKind, LastUpgrade, Outcome},
+    },
+    failpoint,
+};
+
+/// One change of a plugin's version.
+pub(super) struct Change<'a> {
+    /// What to go back to.
+    pub before: &'a PluginRecord,
+    /// The note as it was at the beginning.
+    pub note: LastUpgrade,
+    /// Keeps others out.
+    pub guard: &'a ClaimGuard,
+}
+
+impl Change<'_> {
+    fn id(&self) -> &PluginId {
+        self.before.id()
+    }
+}
+
+/// What the operator is told instead of an internal text.
+const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
+
+impl Installer {
+    /// Writes the note: from here on the next host repairs what this one leaves.
+    pub(super) async fn announce(&self, change: &Change<'_>) -> Result<(), RegistryError> {
+        self.note(change, change.note.clone()).await?;
+        failpoint::hit("upgrade.announced");
+        Ok(())
+    }
+
+    /// Ends a change before anything but files was touched.
+    pub(super) async fn abandon(&self, change: &Change<'_>) {
+        self.remove_failed(change).await;
+        let note = change.note.ended(Outcome::RolledBack, Some(HOST_TROUBLE.into()));
+        if let Err(error) = self.note(change, note).await {
+            tracing::warn!(plugin.id = %change.id(), %error, "the end of a failed upgrade was not noted");
+        }
+    }
+
+    /// Makes `record`, whose files are in place, the installed version and starts it when `start` says so. A version
+    /// that does not come up is undone: the error says what is there then. The text beside the plugin says why it does
+    /// not run although the change stands: an operator overruled the start.
+    pub(super) async fn exchange(
+        &self,
+        change: &Change<'_>,
+        record: PluginRecord,
+        start: bool,
+    ) -> Result<(PluginView, Option<String>), RegistryError> {
+        match self.swap(change, record, start).await {
+            Ok(plugin) => Ok((self.conclude(change, None).await.unwrap_or(plugin), None)),
+            Err(error) => self.failed(change, error).await,
+        }
+    }
+
+    async fn swap(
+        &self,
+        change: &Change<'_>,
+        mut record: PluginRecord,
+        start: bool,
+    ) -> Result<PluginView, RegistryError> {
+        let id = change.id();
+        record.state.last_upgrade = Some(change.note.clone());
+        self.operate(id, Want::Held, true).await?;
+        failpoint::hit("upgrade.held");
+        let adopt = async {
+            self.ask_registry(Adopt(record)).await??;
+            failpoint::hit("upgrade.recorded");
+            Ok::<_, RegistryError>(())
+        };
+        if !start {
+            adopt.await?;
+            return self.view_of(id.as_str()).await;
+        }
+        // Polled in this order, so the registry has the record before it is asked to start.
+        let start = async {
+            change.guard.open();
+            self.operate(id, Want::Started, true).await
+        };
+        let (adopted, started) = join(adopt, start).await;
+        adopted.and(started)
+    }
+
+    /// The change stands: notes it and removes what is not kept any more. `None` when the plugin is gone meanwhile.
+    pub(super) async fn conclude(&self, change: &Change<'_>, reason: Option<String>) -> Option<PluginView> {
+        let id = change.id();
+        if let Err(error) = change.guard.close(self.shared.ask_timeout()).await {
+            tracing::debug!(plugin.id = %id, %error, "a change of version was taken over at its end");
+            return None;
+        }
+        let plugin = match self.note(change, change.note.ended(Outcome::Done, reason)).await {
+            Ok(plugin) => plugin,
+            Err(error) => {
+                // The next start finds the plugin active and notes it then.
+                tracing::warn!(plugin.id = %id, %error, "the end of a change of version was not noted");
+                return None;
+            }
+        };
+        failpoint::hit("upgrade.done");
+        tracing::info!(plugin.id = %id, from = %change.note.from, version = %change.note.version, "version changed");
+        self.prune(&plugin.record).await;
+        Some(plugin)
+    }
+
+    async fn failed(
+        &self,
+        change: &Change<'_>,
+        error: RegistryError,
+    ) -> Result<(PluginView, Option<String>), RegistryError> {
+        // Taken over by an uninstall, or the host is stopping: the next one goes on from the note.
+        let present = change.guard.close(self.shared.ask_timeout()).await?;
+        let reason = match &error {
+            RegistryError::StartFailed { reason, .. } => reason.clone(),
+            RegistryError::Overtaken { reason, .. } if present.record.manifest.version == change.note.version => {
+                let plugin = self.conclude(change, Some(reason.clone())).await.unwrap_or(present);
+                return Ok((plugin, Some(reason.clone())));
+            }
+            other => {
+                tracing::error!(plugin.id = %change.id(), error = %other, "a change of version failed");
+                HOST_TROUBLE.to_owned()
+            }
+        };
+        let back = self.undo(change, &reason).await;
+        match error {
+            RegistryError::StartFailed { id, .. } => {
+                Err(RegistryError::ChangeFailed { id, version: change.note.version.clone(), back, reason })
+            }
+            other => Err(other),
+        }
+    }
+
+    /// Brings the version before back, as it was: running, or not. Answers what is there now.
+    pub(super) async fn undo(&self, change: &Change<'_>, reason: &str) -> String {
+        let id = change.id();
+        if let Err(error) = self.operate(id, Want::Held, true).await {
+            tracing::warn!(plugin.id = %id, %error, "the failed version was not held");
+        }
+        failpoint::hit("upgrade.undoing");
+        let mut record = change.before.clone();
+        let removes = change.note.kind == ChangeKind::Install;
+        if removes && record.state.previous_version.as_ref() == Some(&change.note.version) {
+            // The package that failed had taken its place.
+            record.state.previous_version = None;
+        }
+        record.state.last_upgrade = Some(change.note.ended(Outcome::RolledBack, Some(reason.to_owned())));
+        let adopted = self.ask_registry(Adopt(record.clone())).await.map_err(RegistryError::from).flatten();
+        if let Err(error) = adopted {
+            tracing::warn!(plugin.id = %id, %error, "the record before the failed change was not written again");
+        }
+        failpoint::hit("upgrade.undone");
+        let back = self.come_back(&record).await;
+        tracing::warn!(plugin.id = %id, failed = %change.note.version, %back, error = reason, "change of version undone");
+        self.remove_failed(change).await;
+        back
+    }
+
+    /// Starts the version before when it ran; its automatic restarts go on when it does not come up at once.
+    async fn come_back(&self, record: &PluginRecord) -> String {
+        let version = &record.manifest.version;
+        if !should_run(record) {
+            return format!("{version} is installed again, in status {} as before", record.state.status);
+        }
+        match self.operate(record.id(), Want::Booted, true).await {
+            Ok(_) => format!("{version} runs again"),
+            Err(RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. }) => {
+                format!("{version} is installed again and did not come up either ({reason})")
+            }
+            Err(error) => {
+                tracing::error!(plugin.id = %record.id(), %error, "the version before did not come back");
+                format!("{version} is installed again and was not started")
+            }
+        }
+    }
+
+    /// A package that failed goes; a kept version that failed stays, it is what was there before.
+    async fn remove_failed(&self, change: &Change<'_>) {
+        if change.note.kind == ChangeKind::Install {
+            self.remove_version(change.id(), &change.note.version).await;
+        }
+    }
+
+    async fn note(&self, change: &Change<'_>, note: LastUpgrade) -> Result<PluginView, RegistryError> {
+        self.ask_registry(NoteUpgrade { id: change.id().clone(), note }).await?
+    }
+
+    /// Keeps the present version and the one before it (contract/manifest.md §11). Only when the new one runs.
+    async fn prune(&self, present: &PluginRecord) {
+        let (true, Some(before)) = (present.state.status == Status::Active, &present.state.previous_version) else {
+            return;
+        };
+        failpoint::hit("upgrade.pruning");
+        let id = present.id();
+        let keep = [present.manifest.version.clone(), before.clone()];
+        let (packages, owner) = (self.shared.packages.clone(), id.clone());
+        let pruned = blocking(move || {
+            let old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
+            let mut old = old.filter(|version| packages.is_package(&owner, version));
+            Ok(old.try_for_each(|version| packages.remove_version(&owner, &version))?)
+        });
+        if let Err(error) = pruned.await {
+            tracing::warn!(plugin.id = %id, %error, "old versions could not be removed");
+        }
+    }
+}

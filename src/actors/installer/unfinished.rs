@@ -1,0 +1,155 @@
+//! Ends the changes of version that an earlier host began and did not live to finish. What is to be done is
+//! `domain::upgrade`'s verdict; every repair is logged and noted in the record.
+
+use futures_util::future::join_all;
+use time::OffsetDateTime;
+
+use super::{Change, Installer};
+use crate::{
+    actors::{
+        PluginView,
+        plugin::Want,
+        registry::{Claim, ClaimGuard, NoteUpgrade, RegistryError, should_run},
+    },
+    domain::{
+        record::{PluginRecord, Status},
+        upgrade::{ChangeKind, LastUpgrade, Outcome, Unfinished, unfinished},
+    },
+};
+
+/// A change to end, with its id claimed: nobody else touches the plugin before.
+pub struct Pending {
+    guard: ClaimGuard,
+    record: PluginRecord,
+    note: LastUpgrade,
+    verdict: Unfinished,
+}
+
+impl Installer {
+    /// Claims every plugin with an unfinished change. Before any plugin is started.
+    pub async fn claim_unfinished(&self, plugins: Vec<PluginView>) -> Vec<Pending> {
+        let mut pending = Vec::new();
+        for PluginView { record, .. } in plugins {
+            let (Some(verdict), Some(note)) = (unfinished(&record), record.state.last_upgrade.clone()) else {
+                continue;
+            };
+            match self.ask_registry(Claim(record.id().clone())).await.map_err(RegistryError::from).flatten() {
+                Ok(claim) => pending.push(Pending { guard: claim.guard, record, note, verdict }),
+                Err(error) => {
+                    tracing::warn!(plugin.id = %record.id(), %error, "an unfinished upgrade is left as it is")
+                }
+            }
+        }
+        pending
+    }
+
+    /// Ends them side by side, and starts what should run.
+    pub async fn finish(&self, pending: Vec<Pending>) {
+        join_all(pending.into_iter().map(|pending| self.finish_one(pending))).await;
+    }
+
+    async fn finish_one(&self, Pending { guard, record, note, verdict }: Pending) {
+        let (from, version) = (note.from.clone(), note.version.clone());
+        tracing::warn!(plugin.id = %record.id(), %from, %version, ?verdict, "the host ended during a change of version");
+        let change = Change { before: &record, note, guard: &guard };
+        match verdict {
+            Unfinished::Abandon => self.interrupted(&change).await,
+            Unfinished::Prove => self.prove(&change).await,
+            Unfinished::GoBack => {
+                let reason = record.state.last_error.clone();
+                self.go_back(&change, reason.as_deref().unwrap_or("it did not come up")).await;
+            }
+            Unfinished::Close => {
+                self.start(&change).await;
+                self.conclude(&change, None).await;
+            }
+        }
+    }
+
+    /// The version before goes on. What was placed of the other one is removed, unless it is the kept version.
+    async fn interrupted(&self, change: &Change<'_>) {
+        let (record, note) = (change.before, &change.note);
+        if note.kind == ChangeKind::Install && record.state.previous_version.as_ref() != Some(&note.version) {
+            self.remove_version(record.id(), &note.version).await;
+        }
+        let reason = format!("the host ended meanwhile; {} goes on", note.from);
+        self.write(record, note.ended(Outcome::Interrupted, Some(reason))).await;
+        self.start(change).await;
+    }
+
+    async fn prove(&self, change: &Change<'_>) {
+        change.guard.open();
+        match self.operate(change.before.id(), Want::Started, true).await {
+            Ok(_) => drop(self.conclude(change, Some("finished after the host had ended meanwhile".into())).await),
+            Err(error) => {
+                let Ok(present) = change.guard.close(self.shared.ask_timeout()).await else { return };
+                match error {
+                    RegistryError::StartFailed { reason, .. } => self.go_back(change, &reason).await,
+                    RegistryError::Overtaken { reason, .. } => {
+                        self.write(&present.record, change.note.ended(Outcome::Done, Some(reason))).await;
+                    }
+                    // Verified again, and proved, by the next host.
+                    other => tracing::error!(plugin.id = %change.before.id(), error = %other, "not started"),
+                }
+            }
+        }
+    }
+
+    /// `change.before` is the record of the version that failed; the one before it is made anew from its own files.
+    async fn go_back(&self, change: &Change<'_>, reason: &str) {
+        let (failed, note) = (change.before, &change.note);
+        let mut before = match self.kept(failed.id(), &note.from).await {
+            Ok(record) => record,
+            Err(error) => {
+                tracing::error!(plugin.id = %failed.id(), %error, "no way back to the version before");
+                let reason = format!("{reason}; and {} cannot be used any more", note.from);
+                self.write(failed, note.ended(Outcome::Done, Some(reason))).await;
+                return;
+            }
+        };
+        before.state.auto_update = failed.state.auto_update;
+        before.state.previous_version = match note.kind {
+            ChangeKind::Install => self.newest_beside(failed, note).await,
+            ChangeKind::Rollback => Some(note.version.clone()),
+        };
+        match note.status_before {
+            Status::Registered | Status::Active => {}
+            Status::Disabled => before.state.status = Status::Disabled,
+            Status::Error => {
+                before.state.status = Status::Error;
+                before.fail("it had failed before the upgrade that was undone".into(), OffsetDateTime::now_utc());
+            }
+        }
+        self.undo(&Change { before: &before, note: note.clone(), guard: change.guard }, reason).await;
+    }
+
+    /// The greatest version that is on disk beside the two of the change.
+    async fn newest_beside(&self, failed: &PluginRecord, note: &LastUpgrade) -> Option<String> {
+        let (packages, id) = (self.shared.packages.clone(), failed.id().clone());
+        let names = [note.from.clone(), note.version.clone()];
+        let found = super::blocking(move || {
+            let mut versions = packages.versions(&id)?;
+            versions.retain(|version| !names.contains(version));
+            Ok(versions.into_iter().find(|version| packages.is_package(&id, version)))
+        });
+        found.await.ok().flatten()
+    }
+
+    async fn start(&self, change: &Change<'_>) {
+        let record = change.before;
+        change.guard.open();
+        if should_run(record)
+            && let Err(error) = self.operate(record.id(), Want::Booted, true).await
+        {
+            // The plugin's actor has noted why.
+            tracing::debug!(plugin.id = %record.id(), %error, "not started");
+        }
+    }
+
+    async fn write(&self, record: &PluginRecord, note: LastUpgrade) {
+        let written = self.ask_registry(NoteUpgrade { id: record.id().clone(), note }).await;
+        if let Err(error) = written.map_err(RegistryError::from).flatten() {
+            tracing::warn!(plugin.id = %record.id(), %error, "the end of a change of version was not noted");
+        }
+    }
+}

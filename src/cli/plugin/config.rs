@@ -1,0 +1,230 @@
+//! `plugin config get`, `plugin config set`: a plugin's settings. The host takes a whole config only, so `set` reads it,
+//! changes it here and sends it back on the condition that nobody else has changed it meanwhile.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand};
+use reqwest::{Method, header};
+use serde_json::{Map, Value, json};
+
+use super::{OnePlugin, operate::part};
+use crate::{
+    cli::{
+        error::CliError,
+        output::{Output, fields},
+    },
+    config::Lookup,
+    domain::{
+        clean::quote,
+        config_schema::{Fields, MASK},
+        manifest::{Schema, yaml},
+    },
+};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin config get webhook-relay
+  kandev-host plugin config set webhook-relay target=https://example.test retries=3
+  pass show relay | kandev-host plugin config set webhook-relay --secret-from-stdin token";
+
+pub const GET_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin config get webhook-relay
+  kandev-host plugin config get webhook-relay --json | jq -r .config.target
+
+A secret that is set is shown as ********.";
+
+pub const SET_EXAMPLES: &str = "\
+Examples:
+  kandev-host plugin config set webhook-relay target=https://example.test retries=3
+  kandev-host plugin config set webhook-relay --unset retries
+  kandev-host plugin config set webhook-relay --from-file relay.yaml
+  pass show relay | kandev-host plugin config set webhook-relay --secret-from-stdin token
+
+Fields that are not named stay as they are; with --from-file the file is the whole config, and ******** in it keeps a
+secret. A value is text where the plugin's schema says string, else JSON when it is that. A plugin that runs is
+restarted. Exit code 4: the host refuses the config, or someone else has changed it; 5: it is saved and the plugin does
+not run.";
+
+/// Largest file or secret that is read, in bytes.
+const MAX_INPUT_BYTES: u64 = 1024 * 1024;
+
+/// The group's commands.
+#[derive(Subcommand)]
+pub enum PluginConfigCommand {
+    /// Prints a plugin's settings, secrets masked
+    #[command(after_help = GET_EXAMPLES)]
+    Get(OnePlugin),
+    /// Changes a plugin's settings, and restarts the plugin when it runs
+    #[command(after_help = SET_EXAMPLES)]
+    Set(Set),
+}
+
+/// `set`.
+#[derive(Args)]
+pub struct Set {
+    #[command(flatten)]
+    plugin: OnePlugin,
+    /// Fields to set; no secrets, since other users see a command's arguments
+    #[arg(value_name = "KEY=VALUE", required_unless_present_any = ["unset", "from_file", "secret"])]
+    values: Vec<String>,
+    /// Removes a field
+    #[arg(long, value_name = "KEY")]
+    unset: Vec<String>,
+    /// Begins with the content of a YAML or JSON file instead of the present config
+    #[arg(long, value_name = "FILE")]
+    from_file: Option<PathBuf>,
+    /// Sets this field to what standard input holds, without its final line break
+    #[arg(long = "secret-from-stdin", value_name = "FIELD", id = "secret")]
+    secret: Option<String>,
+}
+
+/// What cannot be taken for a setting.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// Not `KEY=VALUE`.
+    #[error("{0} is no setting; write it as KEY=VALUE")]
+    Form(String),
+    /// A secret among the arguments.
+    #[error("{0} is a secret and other users see a command's arguments; give it with --secret-from-stdin")]
+    Secret(String),
+    /// Nothing on standard input.
+    #[error("standard input holds no secret; pipe it in")]
+    NoSecret,
+    /// The file, or standard input, cannot be read.
+    #[error("cannot read {from}: {source}")]
+    Read {
+        /// Which.
+        from: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The file holds something else.
+    #[error("{path} is not a mapping of fields to values: {reason}", path = .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Runs a command of the group.
+pub async fn run(command: PluginConfigCommand, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    match command {
+        PluginConfigCommand::Get(plugin) => get(plugin, output, env).await,
+        PluginConfigCommand::Set(arguments) => set(arguments, output, env).await,
+    }
+}
+
+async fn get(plugin: OnePlugin, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    let (id, client) = plugin.open(env)?;
+    let answer = client.get(&["api", "plugins", id.as_str(), "config"]).await?;
+    let config: Map<String, Value> = part(&answer["config"])?;
+    if config.is_empty() {
+        output.note("nothing is set");
+    }
+    output.result(&answer, || {
+        let lines: Vec<_> = config.iter().map(|(field, value)| (field.as_str(), text(value))).collect();
+        fields(&lines)
+    })
+}
+
+async fn set(arguments: Set, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    let Set { plugin, values, unset, from_file, secret } = arguments;
+    let (id, client) = plugin.open(env)?;
+    let path = ["api", "plugins", id.as_str(), "config"];
+    let record = client.get(&path[..3]).await?;
+    let schema: Schema = record["config_schema"].as_object().cloned().unwrap_or_default();
+    let (answer, tag) = client.get_tagged(&path).await?;
+    let mut config: Map<String, Value> = match &from_file {
+        Some(path) => file(path)?,
+        None => part(&answer["config"])?,
+    };
+    for setting in &values {
+        let (field, value) = setting.split_once('=').ok_or_else(|| SettingError::Form(quote(setting)))?;
+        if Fields::of(&schema).is_secret(field) && !value.is_empty() && value != MASK {
+            return Err(SettingError::Secret(quote(field)).into());
+        }
+        config.insert(field.to_owned(), typed(&schema, field, value));
+    }
+    for field in &unset {
+        config.shift_remove(field);
+    }
+    if let Some(field) = secret {
+        config.insert(field, secret_from(io::stdin().lock())?.into());
+    }
+    output.progress(&format!("saving the settings of {id}"));
+    let mut request = client.request(Method::PATCH, &path[..3]).json(&json!({ "config": config }));
+    if let Some(tag) = tag {
+        request = request.header(header::IF_MATCH, tag);
+    }
+    let answer = client.send(request).await?;
+    output.result(&answer, || format!("the settings of {id} are saved"))
+}
+
+/// A value as the schema wants it; what is wrong with it is for the host to say.
+fn typed(schema: &Schema, field: &str, text: &str) -> Value {
+    let rules = schema.get("properties").and_then(|properties| properties.get(field));
+    let is_text =
+        rules.and_then(|rules| rules.get("type")) == Some(&json!("string")) || Fields::of(schema).is_secret(field);
+    let read = if is_text { None } else { serde_json::from_str(text).ok() };
+    read.unwrap_or_else(|| text.into())
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn file(path: &Path) -> Result<Map<String, Value>, SettingError> {
+    let read = File::open(path).and_then(|file| {
+        let mut bytes = Vec::new();
+        file.take(MAX_INPUT_BYTES).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let bytes = read.map_err(|source| SettingError::Read { from: path.display().to_string(), source })?;
+    yaml::read(&bytes, yaml::RECORD)
+        .map_err(|error| SettingError::File { path: path.to_owned(), reason: error.to_string() })
+}
+
+fn secret_from(input: impl Read) -> Result<String, SettingError> {
+    let mut secret = String::new();
+    let read = input.take(MAX_INPUT_BYTES).read_to_string(&mut secret);
+    read.map_err(|source| SettingError::Read { from: "standard input".to_owned(), source })?;
+    let end = secret.strip_suffix('\n').map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
+    secret.truncate(end.unwrap_or(secret.len()));
+    if secret.is_empty() { Err(SettingError::NoSecret) } else { Ok(secret) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_what_the_schema_wants_or_what_json_makes_of_it() {
+        let schema = json!({"properties": {"s": {"type": "string"}, "n": {"type": "number"}, "p": {"secret": true}}});
+        let schema = schema.as_object().cloned().unwrap();
+        for (field, text, value) in [
+            ("s", "12", json!("12")),
+            ("p", "12", json!("12")),
+            ("n", "12", json!(12)),
+            ("n", "many", json!("many")),
+            ("free", "[1, true]", json!([1, true])),
+            ("free", "plain", json!("plain")),
+            ("free", "", json!("")),
+        ] {
+            assert_eq!(typed(&schema, field, text), value, "{field}={text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_standard_input_without_its_last_line_break() {
+        for (input, secret) in [("s3 cret\n", "s3 cret"), ("a\nb\r\n", "a\nb"), ("x", "x"), ("x\n\n", "x\n")] {
+            assert_eq!(secret_from(input.as_bytes()).unwrap(), secret);
+        }
+        assert!(matches!(secret_from("\n".as_bytes()), Err(SettingError::NoSecret)));
+    }
+}

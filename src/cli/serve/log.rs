@@ -1,0 +1,60 @@
+//! The host's log: which lines, in which form, written by whom (docs/logging.md).
+
+use std::io;
+
+use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::{
+    Layer as _,
+    filter::{ParseError, Targets},
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
+
+use super::telemetry::Traces;
+
+/// What actix logs of every connection that speaks no HTTP: any stranger could fill the log.
+const QUIET: &str = "actix_http::h1::dispatcher=off";
+
+/// How a line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text {
+        /// With the terminal's colours.
+        colours: bool,
+    },
+    /// One JSON object a line.
+    Json,
+}
+
+/// Starts the log of this process. The filter, levels by target, is for the log alone: which spans are exported does
+/// not depend on it.
+///
+/// A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. Lines that are ready
+/// together are written together. The guard writes what is left when it is dropped.
+///
+/// # Errors
+/// The filter's mistake.
+///
+/// # Panics
+/// When the process has a log already.
+pub fn start(
+    filter: &str,
+    form: Form,
+    output: impl io::Write + Send + 'static,
+    traces: Option<&Traces>,
+) -> Result<WorkerGuard, ParseError> {
+    let filter: Targets = format!("{QUIET},{filter}").parse()?;
+    // The thread flushes whenever no line waits.
+    let (writer, guard) = tracing_appender::non_blocking(io::BufWriter::new(output));
+    let log = tracing_subscriber::fmt::layer().with_writer(writer);
+    let log = match form {
+        Form::Json => log.json().flatten_event(true).boxed(),
+        Form::Text { colours } => log.with_ansi(colours).boxed(),
+    };
+    match traces {
+        None => tracing_subscriber::registry().with(log).with(filter).init(),
+        Some(traces) => tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.layer()).init(),
+    }
+    Ok(guard)
+}

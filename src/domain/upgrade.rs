@@ -1,0 +1,173 @@
+//! How the last change of a plugin's version went, as its record keeps it.
+//!
+//! The note is written before anything of the plugin is touched and closed when the change is over, so that a host that
+//! was killed in between knows at its next start what to repair. Running the change is `actors::installer`'s.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+
+use super::record::{PluginRecord, Status};
+
+/// The last change from one version to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastUpgrade {
+    /// The version before.
+    pub from: String,
+    /// The version that was wanted.
+    pub version: String,
+    /// What was asked for.
+    pub kind: ChangeKind,
+    /// The status before; what a change that fails goes back to.
+    pub status_before: Status,
+    /// When it began, UTC.
+    #[serde(with = "time::serde::rfc3339")]
+    pub at: OffsetDateTime,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Why it came to that: one redacted line of at most 2048 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ChangeKind {
+    /// A package of another version.
+    Install,
+    /// The version that was kept.
+    Rollback,
+}
+
+impl fmt::Display for ChangeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Install => "upgrade",
+            Self::Rollback => "rollback",
+        })
+    }
+}
+
+/// What came of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is not over.
+    UnderWay,
+    /// The wanted version is the installed one.
+    Done,
+    /// It failed; the version before is the installed one again.
+    RolledBack,
+    /// The host ended meanwhile; the version before is still the installed one.
+    Interrupted,
+}
+
+/// What a host that starts must do about a change its predecessor did not finish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The record is still the one of the version before: remove what was placed and go on with it.
+    Abandon,
+    /// The new version never proved itself: start it, and go back when it does not come up.
+    Prove,
+    /// The new version did not come up, or did not get to: go back.
+    GoBack,
+    /// Nothing is left but to say that it is done.
+    Close,
+}
+
+impl LastUpgrade {
+    /// A change that begins now, from what is installed.
+    pub fn begin(before: &PluginRecord, version: &str, kind: ChangeKind, at: OffsetDateTime) -> Self {
+        Self {
+            from: before.manifest.version.clone(),
+            version: version.to_owned(),
+            kind,
+            status_before: before.state.status,
+            at,
+            outcome: Outcome::UnderWay,
+            reason: None,
+        }
+    }
+
+    /// The same change with its end.
+    pub fn ended(&self, outcome: Outcome, reason: Option<String>) -> Self {
+        Self { outcome, reason, ..self.clone() }
+    }
+}
+
+/// Reads a record found at start. `None`: no change was under way.
+pub fn unfinished(record: &PluginRecord) -> Option<Unfinished> {
+    let note = record.state.last_upgrade.as_ref().filter(|note| note.outcome == Outcome::UnderWay)?;
+    if record.manifest.version != note.version {
+        return Some(Unfinished::Abandon);
+    }
+    Some(match record.state.status {
+        Status::Registered => Unfinished::Prove,
+        Status::Error => Unfinished::GoBack,
+        // It came up; or an operator turned it off while it was starting, and so it stays.
+        Status::Active | Status::Disabled => Unfinished::Close,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+    use crate::domain::{id::PluginId, manifest, record::RecordState};
+
+    fn record(version: &str, status: Status) -> PluginRecord {
+        let text = format!(
+            "{{id: acme, api_version: 1, version: '{version}', runtime: {{type: binary, executables: {{linux-amd64: p}}}}}}"
+        );
+        let manifest = manifest::parse(text.as_bytes()).unwrap().manifest;
+        let state = RecordState::installed("/x".into(), datetime!(2026-08-01 09:00 UTC));
+        let mut record = PluginRecord::new(PluginId::new("acme").unwrap(), manifest, state);
+        record.state.status = status;
+        record
+    }
+
+    fn note() -> LastUpgrade {
+        let at = datetime!(2026-08-02 09:00 UTC);
+        LastUpgrade::begin(&record("1.0.0", Status::Active), "1.1.0", ChangeKind::Install, at)
+    }
+
+    #[test]
+    fn an_unfinished_change_is_repaired_by_what_the_record_says() {
+        for (version, status, verdict) in [
+            ("1.0.0", Status::Active, Unfinished::Abandon),
+            ("1.0.0", Status::Registered, Unfinished::Abandon),
+            ("1.0.0", Status::Disabled, Unfinished::Abandon),
+            ("1.0.0", Status::Error, Unfinished::Abandon),
+            ("1.1.0", Status::Registered, Unfinished::Prove),
+            ("1.1.0", Status::Error, Unfinished::GoBack),
+            ("1.1.0", Status::Active, Unfinished::Close),
+            ("1.1.0", Status::Disabled, Unfinished::Close),
+        ] {
+            let mut record = record(version, status);
+            assert_eq!(unfinished(&record), None);
+            record.state.last_upgrade = Some(note());
+            assert_eq!(unfinished(&record), Some(verdict), "{version} {status}");
+            for outcome in [Outcome::Done, Outcome::RolledBack, Outcome::Interrupted] {
+                record.state.last_upgrade = Some(note().ended(outcome, None));
+                assert_eq!(unfinished(&record), None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_note_is_in_the_record_and_survives_its_file() {
+        let mut record = record("1.1.0", Status::Active);
+        let ended = note().ended(Outcome::RolledBack, Some("it: did \"not\" start".to_owned()));
+        record.state.last_upgrade = Some(ended);
+        assert_eq!(
+            serde_json::to_value(&record).unwrap()["last_upgrade"],
+            serde_json::json!({"from": "1.0.0", "version": "1.1.0", "kind": "install", "status_before": "active",
+                "at": "2026-08-02T09:00:00Z", "outcome": "rolled_back", "reason": "it: did \"not\" start"})
+        );
+        let text = record.to_yaml().unwrap();
+        assert_eq!(PluginRecord::from_yaml(record.id().clone(), text.as_bytes()).unwrap(), record);
+    }
+}

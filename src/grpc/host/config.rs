@@ -1,0 +1,40 @@
+//! GetConfig: the operator's config with its secrets in clear (host-data.md §7).
+
+use kandev_proto::{struct_from_json, v1::GetConfigResponse};
+use secrecy::ExposeSecret;
+use serde_json::{Map, Value};
+use tonic::Status;
+
+use super::status;
+use crate::{
+    domain::{id::PluginId, secret::VaultId},
+    store::plugin_config::PluginConfigs,
+    vault::Vault,
+};
+
+/// Always an object, empty when the operator has set nothing. One secret field that cannot be had fails the whole.
+pub async fn get(configs: &PluginConfigs, vault: &Vault, plugin: &PluginId) -> Result<GetConfigResponse, Status> {
+    let _reading = configs.reading(plugin).await;
+    let mut config = configs.load(plugin).await.map_err(status::of_config)?.values;
+    resolve(&mut config, vault, plugin).await?;
+    Ok(GetConfigResponse { config: Some(struct_from_json(config)) })
+}
+
+/// Puts secrets in the place of their markers. Only the exact marker of this plugin and field counts (rest.md §4).
+async fn resolve(config: &mut Map<String, Value>, vault: &Vault, plugin: &PluginId) -> Result<(), Status> {
+    let secret = |(field, value): (&String, &Value)| {
+        let id = VaultId::config(plugin, field);
+        (value.as_str()? == id.marker()).then(|| (field.clone(), id))
+    };
+    let (fields, ids): (Vec<String>, Vec<VaultId>) = config.iter().filter_map(secret).unzip();
+    let secrets = vault.get_many(&ids).await.map_err(|error| {
+        // The database's fault is told with the first field.
+        let at = ids.iter().position(|id| error.entry() == Some(id.as_str())).unwrap_or_default();
+        status::of_unresolved(fields.get(at).map_or("", String::as_str), Some(error))
+    })?;
+    for (field, secret) in fields.into_iter().zip(secrets) {
+        let Some(secret) = secret else { return Err(status::of_unresolved(&field, None)) };
+        config.insert(field, Value::String(secret.expose_secret().to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! GetSecret, SetSecret, DeleteSecret, RevealSecret, and the secrets of GetConfig.
+
+use secrecy::SecretString;
+
+use super::*;
+use crate::{
+    domain::{secret::VaultId, shared_secret::SecretScope},
+    vault::NewSecret,
+};
+
+fn acme() -> PluginId {
+    PluginId::new("acme").unwrap()
+}
+
+fn secret(text: &str) -> SecretString {
+    text.to_owned().into()
+}
+
+impl World {
+    async fn trusted(&self) -> HostClient<Channel> {
+        HostClient::new(self.channel([Capability::Secrets]).await)
+    }
+
+    async fn damage(&self, id: &VaultId) {
+        db::tests::tamper(&self.db, &format!("UPDATE vault_entry SET nonce = ciphertext WHERE id = '{id}'")).await;
+    }
+
+    fn write_config(&self, text: &str) {
+        std::fs::write(self.folder.path().join("acme.config.yml"), text).unwrap();
+    }
+}
+
+fn key(key: &str) -> String {
+    key.to_owned()
+}
+
+async fn get(client: &mut HostClient<Channel>, name: &str) -> Result<GetSecretResponse, Status> {
+    client.get_secret(GetSecretRequest { key: key(name) }).await.map(Response::into_inner)
+}
+
+#[tokio::test]
+async fn a_plugins_own_secrets_are_kept_under_its_id_and_deleted() {
+    let world = default_world().await;
+    let mut client = world.trusted().await;
+    let missing = GetSecretResponse { found: false, value: String::new() };
+    assert_eq!(get(&mut client, "token").await.unwrap(), missing);
+    for value in ["hunter2", ""] {
+        client.set_secret(SetSecretRequest { key: key("token"), value: value.to_owned() }).await.unwrap();
+        let found = GetSecretResponse { found: true, value: value.to_owned() };
+        assert_eq!(get(&mut client, "token").await.unwrap(), found);
+    }
+    assert!(world.vault.get(&VaultId::own(&acme(), "token").unwrap()).await.unwrap().is_some());
+    for _ in 0..2 {
+        client.delete_secret(DeleteSecretRequest { key: key("token") }).await.unwrap();
+    }
+    assert_eq!(get(&mut client, "token").await.unwrap(), missing);
+}
+
+#[tokio::test]
+async fn malformed_keys_and_large_values_are_refused_with_their_text() {
+    let world =
+        world(Limits { secret_value_bytes: 5, plugin_secrets: 1, ..Limits::default() }, FakeBus::default()).await;
+    let mut client = world.trusted().await;
+    for (name, shown) in [("", "\"\""), ("../x", "\"../x\""), ("a:b", "\"a:b\""), ("a\n", "\"a\\n\"")] {
+        let refused = get(&mut client, name).await.unwrap_err();
+        let message = format!("invalid secret key {shown}");
+        assert_eq!((refused.code(), refused.message()), (Code::InvalidArgument, message.as_str()));
+        let set = client.set_secret(SetSecretRequest { key: key(name), value: String::new() }).await.unwrap_err();
+        assert_eq!(set.code(), Code::InvalidArgument);
+        let deleted = client.delete_secret(DeleteSecretRequest { key: key(name) }).await.unwrap_err();
+        assert_eq!(deleted.code(), Code::InvalidArgument);
+    }
+    let large = client.set_secret(SetSecretRequest { key: key("k"), value: "hunter".to_owned() }).await.unwrap_err();
+    let message = "the secret has 6 bytes, at most 5 are allowed";
+    assert_eq!((large.code(), large.message()), (Code::ResourceExhausted, message));
+    client.set_secret(SetSecretRequest { key: key("k"), value: String::new() }).await.unwrap();
+    let full = client.set_secret(SetSecretRequest { key: key("l"), value: String::new() }).await.unwrap_err();
+    let message = "there are 1 secrets already, which is the limit; delete what is not needed";
+    assert_eq!((full.code(), full.message()), (Code::ResourceExhausted, message));
+}
+
+/// Field case 58.
+#[tokio::test]
+async fn a_secret_that_cannot_be_had_is_an_error_and_not_missing() {
+    let world = default_world().await;
+    let mut client = world.trusted().await;
+    client.set_secret(SetSecretRequest { key: key("k"), value: "hunter2".to_owned() }).await.unwrap();
+    world.damage(&VaultId::own(&acme(), "k").unwrap()).await;
+    let broken = get(&mut client, "k").await.unwrap_err();
+    let message = "the secret cannot be decrypted, the host's log has the reason";
+    assert_eq!((broken.code(), broken.message()), (Code::DataLoss, message));
+}
+
+#[tokio::test]
+async fn only_what_the_operator_shared_with_this_plugin_is_revealed() {
+    let world = default_world().await;
+    let mut client = world.trusted().await;
+    let new = NewSecret { name: "n".to_owned(), scope: SecretScope::Global, value: secret("hunter2") };
+    let id = world.vault.create_shared(new).await.unwrap().id;
+    world.vault.share(id, &PluginId::new("other").unwrap()).await.unwrap();
+    world.vault.set(&VaultId::own(&acme(), "k").unwrap(), secret("k")).await.unwrap();
+    world.vault.set(&VaultId::own(&PluginId::new("other").unwrap(), "k").unwrap(), secret("k")).await.unwrap();
+    let unknown = [
+        id.to_string(),
+        "plugin:other:secret:k".to_owned(),
+        "PLUGIN:other:secret:k".to_owned(),
+        "plugin:acme:secret:k".to_owned(),
+        "plugin%3Aacme%3Asecret%3Ak".to_owned(),
+        "host:key-check".to_owned(),
+        String::new(),
+    ];
+    for r#ref in unknown {
+        let message = format!("secret not found: {}", r#ref);
+        let refused = client.reveal_secret(RevealSecretRequest { r#ref }).await.unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::NotFound, message.as_str()));
+    }
+    world.vault.share(id, &acme()).await.unwrap();
+    let request = || RevealSecretRequest { r#ref: id.to_string() };
+    let revealed = client.reveal_secret(request()).await.unwrap().into_inner();
+    assert_eq!(revealed, RevealSecretResponse { value: "hunter2".to_owned() });
+    world.vault.unshare(id, &acme()).await.unwrap();
+    assert_eq!(client.reveal_secret(request()).await.unwrap_err().code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn config_has_its_secrets_in_clear_and_takes_no_other_text_for_a_marker() {
+    let world = default_world().await;
+    let mut client = world.client().await;
+    world.vault.set(&VaultId::config(&acme(), "token"), secret("hunter2")).await.unwrap();
+    world.vault.set(&VaultId::config(&acme(), "other"), secret("not this")).await.unwrap();
+    world.write_config(
+        "token: vault:plugin:acme:config:token\nurl: vault:plugin:acme:config:other\n\
+         foreign: vault:plugin:else:config:foreign\nempty: ''\nlist: [vault:plugin:acme:config:list]\n",
+    );
+    let config = client.get_config(GetConfigRequest {}).await.unwrap().into_inner().config;
+    let expected = json!({"token": "hunter2", "url": "vault:plugin:acme:config:other",
+                          "foreign": "vault:plugin:else:config:foreign", "empty": "",
+                          "list": ["vault:plugin:acme:config:list"]});
+    assert_eq!(config, object(expected));
+}
+
+#[tokio::test]
+async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call() {
+    let world = default_world().await;
+    let mut client = world.client().await;
+    let (good, bad) = (VaultId::config(&acme(), "good"), VaultId::config(&acme(), "bad"));
+    world.vault.set(&good, secret("hunter2")).await.unwrap();
+    world.write_config(&format!("good: {}\nbad: {}\n", good.marker(), bad.marker()));
+    let missing = client.get_config(GetConfigRequest {}).await.unwrap_err();
+    let message =
+        "plugins: resolve secret config field \"bad\": secret not found; the operator must set the field again";
+    assert_eq!((missing.code(), missing.message()), (Code::FailedPrecondition, message));
+    world.vault.set(&bad, secret("x")).await.unwrap();
+    world.damage(&bad).await;
+    let broken = client.get_config(GetConfigRequest {}).await.unwrap_err();
+    let message =
+        "plugins: resolve secret config field \"bad\": the secret cannot be decrypted, the host's log has the reason";
+    assert_eq!((broken.code(), broken.message()), (Code::DataLoss, message));
+}

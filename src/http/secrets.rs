@@ -1,0 +1,175 @@
+//! `/api/v1/secrets`: secrets that the operator keeps, and the plugins that may reveal each (the shape of
+//! platform-rest.md §9, without reveal, copy and move). A value goes in and never out.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::{
+    ApiError, Services,
+    body::{self, Bounds},
+};
+use crate::{
+    actors::RegistryError,
+    domain::{
+        id::PluginId,
+        shared_secret::{SecretFilter, SecretScope, SharedSecret, check_name},
+    },
+    vault::{NewSecret, SecretChange, SharedError},
+};
+
+/// JSON may write one byte of a value in six.
+const ESCAPED: u64 = 6;
+
+/// The body of POST and PUT. An unknown field is refused: a misspelt `value` would be lost.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    name: Option<String>,
+    value: Option<SecretString>,
+    scope: Option<String>,
+    workspace_id: Option<String>,
+}
+
+/// The query of the list.
+#[derive(Deserialize)]
+pub struct Query {
+    scope: Option<String>,
+    workspace_id: Option<String>,
+    #[serde(default)]
+    include_global: bool,
+}
+
+/// What is told of a secret.
+#[derive(Serialize)]
+struct Item {
+    id: Uuid,
+    name: String,
+    scope: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace_id: Option<String>,
+    has_value: bool,
+    plugins: Vec<PluginId>,
+    #[serde(with = "time::serde::rfc3339")]
+    created_at: OffsetDateTime,
+    #[serde(with = "time::serde::rfc3339")]
+    updated_at: OffsetDateTime,
+}
+
+impl From<SharedSecret> for Item {
+    fn from(secret: SharedSecret) -> Self {
+        let SharedSecret { id, name, scope, has_value, plugins, created_at, updated_at } = secret;
+        let workspace_id = scope.workspace_id().map(str::to_owned);
+        Self { id, name, scope: scope.name(), workspace_id, has_value, plugins, created_at, updated_at }
+    }
+}
+
+/// `{"plugins":[…]}`: who may reveal.
+#[derive(Serialize)]
+struct Plugins {
+    plugins: Vec<PluginId>,
+}
+
+/// `POST /api/v1/secrets`: keeps a new one.
+pub async fn create(
+    services: web::Data<Services>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let Fields { name, value, scope, workspace_id } = fields(&services, &request, payload).await?;
+    let name = check_name(name.unwrap_or_default())?;
+    let scope = SecretScope::new(scope, workspace_id)?;
+    let new = NewSecret { name, scope, value: value.unwrap_or_default() };
+    let vault = services.vault.clone();
+    let made = services.tasks.finish(async move { vault.create_shared(new).await }).await?;
+    Ok(HttpResponse::Created().json(Item::from(made)))
+}
+
+/// `GET /api/v1/secrets`: a bare array, by name.
+pub async fn list(services: web::Data<Services>, query: web::Query<Query>) -> Result<HttpResponse, ApiError> {
+    let Query { scope, workspace_id, include_global } = query.into_inner();
+    let filter = SecretFilter::new(scope, workspace_id, include_global)?;
+    let items: Vec<Item> = services.vault.list_shared(&filter).await?.into_iter().map(Item::from).collect();
+    Ok(HttpResponse::Ok().json(items))
+}
+
+/// `GET /api/v1/secrets/{id}`.
+pub async fn read(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let found = services.vault.shared(secret_id(&id)?).await?;
+    Ok(HttpResponse::Ok().json(Item::from(found)))
+}
+
+/// `PUT /api/v1/secrets/{id}`: changes what the body names, keeps the rest.
+pub async fn change(
+    services: web::Data<Services>,
+    id: web::Path<String>,
+    request: HttpRequest,
+    payload: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let id = secret_id(&id)?;
+    let Fields { name, value, scope, workspace_id } = fields(&services, &request, payload).await?;
+    let scope = match (scope, workspace_id) {
+        (None, None) => None,
+        (scope, workspace_id) => Some(SecretScope::new(scope, workspace_id)?),
+    };
+    let change = SecretChange { name: name.map(check_name).transpose()?, scope, value };
+    let vault = services.vault.clone();
+    let changed = services.tasks.finish(async move { vault.change_shared(id, change).await }).await?;
+    Ok(HttpResponse::Ok().json(Item::from(changed)))
+}
+
+/// `DELETE /api/v1/secrets/{id}`: no plugin can reveal it any more.
+pub async fn remove(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let (vault, id) = (services.vault.clone(), secret_id(&id)?);
+    services.tasks.finish(async move { vault.delete_shared(id).await }).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `GET /api/v1/secrets/{id}/plugins`: who may reveal it.
+pub async fn plugins(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let SharedSecret { plugins, .. } = services.vault.shared(secret_id(&id)?).await?;
+    Ok(HttpResponse::Ok().json(Plugins { plugins }))
+}
+
+/// `PUT /api/v1/secrets/{id}/plugins/{plugin}`: an installed plugin may reveal it.
+pub async fn share(services: web::Data<Services>, path: web::Path<(String, String)>) -> Result<HttpResponse, ApiError> {
+    let id = secret_id(&path.0)?;
+    let plugin = services.registry.get(&path.1).await?.record.id().clone();
+    let (vault, registry) = (services.vault.clone(), services.registry.clone());
+    let shared = async move {
+        vault.share(id, &plugin).await?;
+        // An uninstall that came in between has taken the plugin's rights away before this one was there.
+        if let Err(error @ RegistryError::NotFound(_)) = registry.get(plugin.as_str()).await {
+            vault.unshare(id, &plugin).await?;
+            return Err(error.into());
+        }
+        Ok::<_, ApiError>(vault.shared(id).await?)
+    };
+    let SharedSecret { plugins, .. } = services.tasks.finish(shared).await?;
+    Ok(HttpResponse::Ok().json(Plugins { plugins }))
+}
+
+/// `DELETE /api/v1/secrets/{id}/plugins/{plugin}`: it may not any more; 204 also when it could not before.
+pub async fn unshare(
+    services: web::Data<Services>,
+    path: web::Path<(String, String)>,
+) -> Result<HttpResponse, ApiError> {
+    let id = secret_id(&path.0)?;
+    let plugin = PluginId::new(&path.1).map_err(|_| RegistryError::NotFound(path.1.clone()))?;
+    let vault = services.vault.clone();
+    services.tasks.finish(async move { vault.unshare(id, &plugin).await }).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+async fn fields(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<Fields, ApiError> {
+    let value = services.limits.secret_value_bytes.saturating_mul(ESCAPED);
+    let bounds = Bounds::new(services.limits.request_bytes.saturating_add(value), &services.timing);
+    body::secret_json(request, payload, bounds).await
+}
+
+/// What is no id is the id of no secret.
+fn secret_id(text: &str) -> Result<Uuid, ApiError> {
+    Uuid::try_parse(text).map_err(|_| SharedError::NotFound.into())
+}

@@ -1,0 +1,441 @@
+//! Another version over an installed one: consent, dry run, the way back, retention, the oldest host a plugin runs on
+//! (issue "Upgrade and consent"; contract/manifest.md §6–8 and §11, lifecycle.md §10 rows 24, 25, 38; field cases 45, 46).
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    on_both,
+    support::{
+        FileServer, Guest, Host, OpensslKey, Package, Settings, eventually, files::File, has_openssl, host::Answer,
+    },
+};
+
+const FAST: &str = r#"
+[timing]
+restart_delays = ["100ms", "200ms"]
+drain_grace = "300ms"
+stop_grace = "500ms"
+term_grace = "300ms"
+start_timeout = "10s"
+"#;
+
+async fn host() -> Host {
+    Host::start_with(Settings::toml(FAST)).await
+}
+
+fn lame(guest: Guest, version: &str) -> Package {
+    Package::of(guest, "demo", version).switches(&json!({"crash_before_handshake": 3}))
+}
+
+fn wider(version: &str) -> Package {
+    let more = "capabilities:\n  secrets: true\n  api_write: [tasks]";
+    let package = Package::of(Guest::Rust, "demo", version);
+    package.manifest(|text| text.replace("capabilities:", more).replace("\"task.*\"", "\"task.>\""))
+}
+
+fn sha256(archive: &[u8]) -> String {
+    use sha2::Digest;
+    crate::support::package::hex(&sha2::Sha256::digest(archive))
+}
+
+async fn rollback(host: &Host) -> Answer {
+    host.command("demo", "rollback").await
+}
+
+/// The record without what differs from one moment to the next.
+async fn stable(host: &Host) -> Value {
+    let mut record = host.record("demo").await;
+    for key in ["installed_at", "last_upgrade"] {
+        record.as_object_mut().unwrap().remove(key);
+    }
+    record
+}
+
+async fn answers(host: &Host) -> bool {
+    host.get("/api/plugins/demo/webhooks/echo").await.status == 200
+}
+
+async fn set_state(host: &Host, value: u32) {
+    let request = json!({"scope": "s", "scope_id": "", "key": "k", "value": {"v": value}});
+    let results = host.host_calls("demo", json!([{"rpc": "SetState", "request": request}])).await;
+    assert_eq!(results[0]["ok"], true, "{results:?}");
+}
+
+async fn state(host: &Host) -> Value {
+    let calls = json!([{"rpc": "GetState", "request": {"scope": "s", "scope_id": "", "key": "k"}}]);
+    host.host_calls("demo", calls).await[0]["response"]["value"]["v"].clone()
+}
+
+on_both!(an_upgrade_that_does_not_start_is_undone_and_the_version_before_runs_again, |guest| {
+    let host = host().await;
+    host.install(&Package::of(guest, "demo", "1.0.0")).await;
+    set_state(&host, 7).await;
+    let before = stable(&host).await;
+    let body = host.upload(lame(guest, "1.1.0").archive().await).await.expect(422);
+    assert_eq!(body["code"], "upgrade_failed");
+    let text = body["error"].as_str().unwrap();
+    assert!(text.starts_with("plugin \"demo\": version 1.1.0 did not come up, 1.0.0 runs again: "), "{text}");
+    assert!(text.contains("code 3"), "{text}");
+    assert_eq!((&body["details"]["version"], &body["details"]["now"]), (&json!("1.1.0"), &json!("1.0.0 runs again")));
+
+    assert_eq!(stable(&host).await, before);
+    let note = host.plugin("demo").await["last_upgrade"].clone();
+    assert_eq!((&note["from"], &note["version"]), (&json!("1.0.0"), &json!("1.1.0")));
+    assert_eq!((&note["outcome"], &note["kind"]), (&json!("rolled_back"), &json!("install")));
+    assert_eq!(note["reason"], body["details"]["reason"]);
+    assert_eq!(host.versions("demo"), ["1.0.0"], "the failed version is removed");
+    assert_eq!(host.plugin_processes().len(), 1);
+    assert!(answers(&host).await);
+    assert_eq!(state(&host).await, 7.0);
+});
+
+on_both!(an_upgrade_of_a_disabled_plugin_starts_the_new_version_or_leaves_the_old_one_disabled, |guest| {
+    let host = host().await;
+    host.install(&Package::of(guest, "demo", "1.0.0")).await;
+    host.command("demo", "disable").await.expect(200);
+    let body = host.upload(lame(guest, "1.1.0").archive().await).await.expect(422);
+    assert_eq!(body["details"]["now"], "1.0.0 is installed again, in status disabled as before");
+    let record = host.plugin("demo").await;
+    assert_eq!((&record["version"], &record["status"]), (&json!("1.0.0"), &json!("disabled")));
+    assert_eq!(host.plugin_processes(), Vec::<i32>::new());
+
+    let body = host.install(&Package::of(guest, "demo", "1.2.0")).await;
+    assert_eq!((&body["plugin"]["version"], &body["plugin"]["status"]), (&json!("1.2.0"), &json!("active")));
+    assert_eq!(body["plugin"]["last_upgrade"]["outcome"], "done");
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_over_a_failed_version_is_tried_and_a_failure_leaves_it_as_it_was() {
+    let host = host().await;
+    let body = host.upload(lame(Guest::Rust, "1.0.0").archive().await).await.expect(201);
+    assert_eq!(body["plugin"]["status"], "error", "a first install has nothing to go back to: {body}");
+    let body = host.upload(lame(Guest::Rust, "1.1.0").archive().await).await.expect(422);
+    assert_eq!(body["details"]["now"], "1.0.0 is installed again, in status error as before");
+    let record = host.plugin("demo").await;
+    assert_eq!((&record["version"], &record["status"]), (&json!("1.0.0"), &json!("error")));
+    assert!(record["last_error"].is_string(), "{record}");
+    host.install(&Package::of(Guest::Rust, "demo", "1.2.0")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_upgrade_that_asks_for_more_is_refused_until_it_is_accepted_by_name_and_for_this_package() {
+    let host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let (before, pid) = (host.record("demo").await, host.plugin_pid("demo"));
+    let archive = wider("1.1.0").archive().await;
+    let digest = sha256(&archive);
+
+    let shown = host.upload_with("?dry_run=true", archive.clone()).await.expect(200);
+    let difference = json!({
+        "installed": "1.0.0", "offered": "1.1.0", "direction": "upgrade",
+        "widened": ["events:task.>", "api_write:tasks", "secrets"], "narrowed": [],
+        "signer_installed": null, "signer_offered": null, "signer_change": "none", "needs": ["capabilities"],
+    });
+    assert_eq!((&shown["difference"], &shown["sha256"]), (&difference, &json!(digest)));
+
+    for query in ["", "?accept=signer,downgrade"] {
+        let body = host.upload_with(query, archive.clone()).await.expect(409);
+        assert_eq!(body["code"], "consent_needed");
+        assert_eq!(body["details"], json!({"difference": difference, "accept": "capabilities", "sha256": digest}));
+        let text = body["error"].as_str().unwrap();
+        assert!(text.contains("asks for more than 1.0.0: events:task.>, api_write:tasks, secrets"), "{text}");
+        assert!(text.contains("accept=capabilities"), "{text}");
+    }
+    let other = format!("?accept=capabilities&sha256={}", "0".repeat(64));
+    let body = host.upload_with(&other, archive.clone()).await.expect(409);
+    assert_eq!((&body["code"], &body["details"]["found"]), (&json!("package_differs"), &json!(digest)));
+    let body = host.upload_with("?accept=everything", archive.clone()).await.expect(400);
+    assert_eq!(body["code"], "invalid_query");
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before, pid), "nothing was touched");
+    assert_eq!(host.versions("demo"), ["1.0.0"]);
+
+    let query = format!("?accept=capabilities&sha256={}", digest.to_uppercase());
+    let body = host.upload_with(&query, archive).await.expect(201);
+    assert_eq!((&body["plugin"]["version"], &body["plugin"]["status"]), (&json!("1.1.0"), &json!("active")));
+    host.install(&Package::of(Guest::Rust, "demo", "1.2.0")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_without_capability_consent_shows_the_difference_and_does_not_ask() {
+    let host = Host::start_with(Settings::toml("[install]\ncapability_consent = false\n")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let archive = wider("1.1.0").archive().await;
+    let shown = host.upload_with("?dry_run=true", archive.clone()).await.expect(200);
+    assert_eq!(shown["difference"]["widened"], json!(["events:task.>", "api_write:tasks", "secrets"]));
+    assert_eq!(shown["difference"]["needs"], json!([]));
+    host.upload(archive).await.expect(201);
+    let older = Package::of(Guest::Rust, "demo", "0.9.0").archive().await;
+    assert_eq!(host.upload(older).await.expect(409)["details"]["accept"], "downgrade", "of its own kind");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_older_version_needs_consent_also_when_it_is_still_on_disk() {
+    let host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    for version in ["1.0.0", "1.1.0-rc.1"] {
+        let archive = Package::of(Guest::Rust, "demo", version).archive().await;
+        let body = host.upload(archive.clone()).await.expect(409);
+        assert_eq!(body["details"]["difference"]["direction"], "downgrade", "{body}");
+        assert!(body["error"].as_str().unwrap().contains(&format!("version {version} goes back from 1.1.0")), "{body}");
+    }
+    let archive = Package::of(Guest::Rust, "demo", "1.0.0").archive().await;
+    let body = host.upload_with("?accept=downgrade", archive).await.expect(201);
+    assert_eq!((&body["plugin"]["version"], &body["plugin"]["previous_version"]), (&json!("1.0.0"), &json!("1.1.0")));
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_verifies_everything_and_leaves_nothing() {
+    let host = Host::start_with(Settings::toml("[install]\nallow_private_addresses = true\n")).await;
+    let package = Package::of(Guest::Rust, "demo", "1.0.0").file("assets/x", "x");
+    let archive = package.archive().await;
+    let server = FileServer::start(&[("/p", File::Content(archive.clone()))]).await;
+    let uploaded = host.upload_with("?dry_run=true", archive.clone()).await.expect(200);
+    let fetched = host.post("/api/plugins/install?dry_run=true", json!({"url": server.url("/p")})).await.expect(200);
+    assert_eq!(uploaded, fetched);
+    assert_eq!((&uploaded["dry_run"], &uploaded["manifest"]["id"]), (&json!(true), &json!("demo")));
+    assert_eq!((&uploaded["size"], &uploaded["signature"]), (&json!(archive.len()), &json!("absent")));
+    assert!(uploaded["unpacked_size"].as_u64() > Some(1000) && uploaded["files"] == 4, "{uploaded}");
+    let here = kandev_host::domain::platform::host_platform();
+    let platforms = uploaded["platforms"].as_array().unwrap();
+    assert!(platforms.contains(&json!({"platform": here, "present": true})), "{uploaded}");
+    assert_eq!(uploaded["difference"]["direction"], "first");
+    assert_eq!(uploaded["difference"]["needs"], json!([]));
+    assert!(!uploaded["warnings"].as_array().unwrap().is_empty());
+
+    let spoilt = package.archive_with_checksums("nonsense\n").await;
+    assert_eq!(host.upload_with("?dry_run=true", spoilt).await.expect(400)["code"], "malformed_checksums");
+    let newer = package.clone().manifest(|text| text + "min_kandev_version: \"1.0\"\n").archive().await;
+    assert_eq!(host.upload_with("?dry_run=true", newer).await.expect(400)["code"], "host_too_old");
+    assert_eq!(host.get("/api/plugins").await.expect(200), json!({"plugins": []}));
+    assert!(!host.plugins().join("demo").exists());
+    let staging = host.plugins().join(".staging");
+    eventually("nothing is staged", || async { std::fs::read_dir(&staging).unwrap().next().is_none() }).await;
+
+    host.upload(archive.clone()).await.expect(201);
+    let same = host.upload_with("?dry_run=true", archive).await.expect(200);
+    assert_eq!(same["difference"]["direction"], "same");
+}
+
+on_both!(a_rollback_goes_to_the_version_before_and_a_second_one_returns, |guest| {
+    let host = host().await;
+    host.install(&Package::of(guest, "demo", "1.0.0")).await;
+    assert_eq!(rollback(&host).await.expect(409)["code"], "no_earlier_version");
+    host.install(&Package::of(guest, "demo", "1.1.0")).await;
+    set_state(&host, 3).await;
+    for (from, to) in [("1.1.0", "1.0.0"), ("1.0.0", "1.1.0")] {
+        let body = rollback(&host).await.expect(200);
+        let record = host.record("demo").await;
+        assert_eq!(body, json!({"plugin": record}));
+        assert_eq!((&record["version"], &record["previous_version"]), (&json!(to), &json!(from)));
+        assert_eq!((&record["status"], &record["last_upgrade"]["outcome"]), (&json!("active"), &json!("done")));
+        assert_eq!(record["last_upgrade"]["kind"], "rollback");
+        assert_eq!(record["install_path"], host.plugins().join("demo").join(to).to_str().unwrap());
+        assert_eq!(host.plugin_processes().len(), 1);
+        assert_eq!(state(&host).await, 3.0, "what the plugin stored stays");
+    }
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"]);
+    host.command("demo", "disable").await.expect(200);
+    let body = rollback(&host).await.expect(200);
+    assert_eq!((&body["plugin"]["version"], &body["plugin"]["status"]), (&json!("1.0.0"), &json!("disabled")));
+    assert_eq!(host.plugin_processes(), Vec::<i32>::new());
+    assert_eq!(host.command("absent", "rollback").await.expect(404)["code"], "plugin_not_found");
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kept_version_that_was_changed_on_disk_is_not_run() {
+    let host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    let (before, pid) = (host.record("demo").await, host.plugin_pid("demo"));
+    std::fs::write(host.plugins().join("demo/1.0.0/extra"), "x").unwrap();
+    let body = rollback(&host).await.expect(409);
+    assert_eq!(body["code"], "earlier_version_broken");
+    assert!(body["error"].as_str().unwrap().contains("kept version 1.0.0 cannot be used"), "{body}");
+    assert!(body["error"].as_str().unwrap().contains("file not listed in checksums.txt: extra"), "{body}");
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before.clone(), pid));
+    std::fs::remove_dir_all(host.plugins().join("demo/1.0.0")).unwrap();
+    assert_eq!(rollback(&host).await.expect(409)["code"], "no_earlier_version");
+    assert_eq!((host.record("demo").await, host.plugin_pid("demo")), (before, pid));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rollback_that_does_not_come_up_returns_to_the_present_version_and_keeps_both() {
+    let host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0").switches(&json!({"unhealthy_when_file": "sick"}))).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    std::fs::write(host.data("demo").join("sick"), "").unwrap();
+    let body = rollback(&host).await.expect(422);
+    assert_eq!((&body["code"], &body["details"]["now"]), (&json!("upgrade_failed"), &json!("1.1.0 runs again")));
+    let record = host.plugin("demo").await;
+    assert_eq!((&record["version"], &record["status"]), (&json!("1.1.0"), &json!("active")));
+    assert_eq!(record["previous_version"], "1.0.0");
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"]);
+    assert_eq!(
+        (&record["last_upgrade"]["kind"], &record["last_upgrade"]["outcome"]),
+        (&json!("rollback"), &json!("rolled_back"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_many_updates_the_active_and_one_earlier_version_are_kept_and_the_data_untouched() {
+    let host = host().await;
+    for version in ["1.0.0", "1.1.0", "1.2.0", "1.10.0", "1.11.0", "2.0.0"] {
+        host.install(&Package::of(Guest::Rust, "demo", version)).await;
+    }
+    assert_eq!(host.versions("demo"), ["1.11.0", "2.0.0"]);
+    assert_eq!(host.recorded("demo", "starts.jsonl").len(), 6, "every version wrote into one data folder");
+    // A folder that an operator put there is no package of this plugin.
+    let foreign = host.plugins().join("demo/backup");
+    std::fs::create_dir(&foreign).unwrap();
+    host.upload(lame(Guest::Rust, "2.1.0").archive().await).await.expect(422);
+    assert_eq!(host.versions("demo"), ["1.11.0", "2.0.0", "backup"], "a failed update leaves both");
+    host.install(&Package::of(Guest::Rust, "demo", "2.2.0")).await;
+    assert_eq!(host.versions("demo"), ["2.0.0", "2.2.0", "backup"]);
+}
+
+on_both!(of_two_upgrades_at_once_exactly_one_wins_and_its_folder_is_there, |guest| {
+    let host = host().await;
+    host.install(&Package::of(guest, "demo", "1.0.0")).await;
+    let slow = |version: &str| Package::of(guest, "demo", version).switches(&json!({"slow_start_ms": 700}));
+    let (one, two) = (slow("1.1.0").archive().await, slow("1.2.0").archive().await);
+    let (first, second) = tokio::join!(host.upload(one), async {
+        eventually("the first is being started", || async { host.plugin("demo").await["version"] == "1.1.0" }).await;
+        host.upload(two).await
+    });
+    first.expect(201);
+    assert_eq!(second.expect(409)["code"], "plugin_busy");
+    let record = host.status("demo", "active").await;
+    assert_eq!((&record["version"], &record["previous_version"]), (&json!("1.1.0"), &json!("1.0.0")));
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"]);
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_can_overrule_the_start_of_an_upgrade() {
+    let host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let slow = |version: &str| Package::of(Guest::Rust, "demo", version).switches(&json!({"slow_start_ms": 5000}));
+    let archive = slow("1.1.0").archive().await;
+    let (upload, ()) = tokio::join!(host.upload(archive), async {
+        eventually("it is being started", || async { host.plugin("demo").await["version"] == "1.1.0" }).await;
+        host.command("demo", "disable").await.expect(200);
+    });
+    let body = upload.expect(201);
+    assert!(body["warning"].as_str().unwrap().contains("aborted"), "{body}");
+    let record = host.plugin("demo").await;
+    assert_eq!((&record["version"], &record["status"]), (&json!("1.1.0"), &json!("disabled")));
+    assert_eq!(record["last_upgrade"]["outcome"], "done", "{record}");
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"], "what never ran prunes nothing");
+
+    let archive = slow("1.2.0").archive().await;
+    let (upload, ()) = tokio::join!(host.upload(archive), async {
+        eventually("it is being started", || async { host.plugin("demo").await["version"] == "1.2.0" }).await;
+        host.uninstall("demo").await.expect(200);
+    });
+    assert_eq!(upload.expect(409)["code"], "overtaken");
+    assert_eq!(host.get("/api/plugins").await.expect(200), json!({"plugins": []}));
+    eventually("no trace is left", || async { !host.plugins().join("demo").exists() }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_wants_a_newer_host_is_kept_down_at_boot_enable_and_rollback() {
+    let mut host = host().await;
+    let wants = |id: &str, version: &str, minimum: &str| {
+        let line = format!("min_kandev_version: {minimum}\n");
+        Package::of(Guest::Rust, id, version).manifest(|text| text + &line)
+    };
+    host.install(&wants("runs", "1.0.0", "v0.91.0")).await;
+    host.install(&wants("off", "1.0.0", "0.91")).await;
+    host.command("off", "disable").await.expect(200);
+    host.install(&wants("demo", "1.0.0", "0.91.0")).await;
+    host.install(&wants("demo", "1.1.0", "0.88.0")).await;
+    host.stop().await;
+    host.set_toml(&format!("compat_version = \"0.90.0\"\n{FAST}"));
+    host.spawn().await;
+
+    let record = host.status("runs", "error").await;
+    let text =
+        "plugins: requires kandev >= v0.91.0, running 0.90.0: update this host, or raise its setting compat_version";
+    assert_eq!((&record["last_error"], &record["restarting"]), (&json!(text), &json!(false)));
+    let body = host.command("runs", "enable").await.expect(400);
+    assert_eq!((&body["code"], &body["error"]), (&json!("host_too_old"), &json!(text)));
+    assert_eq!(host.recorded("runs", "starts.jsonl").len(), 1, "it was not started again");
+    assert_eq!(host.command("off", "enable").await.expect(400)["code"], "host_too_old");
+    assert_eq!(host.plugin("off").await["status"], "disabled");
+    host.status("demo", "active").await;
+    assert_eq!(rollback(&host).await.expect(400)["code"], "host_too_old");
+    assert_eq!(host.plugin("demo").await["version"], "1.1.0");
+
+    host.stop().await;
+    host.set_toml(&format!("compat_version = \"dev\"\n{FAST}"));
+    host.spawn().await;
+    host.command("runs", "enable").await.expect(200);
+    assert_eq!(host.plugin("runs").await["last_error"], Value::Null);
+}
+
+/// The rule of docs/performance.md, with a plugin whose start is long enough to be measured on a busy machine.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhooks_are_refused_during_an_upgrade_for_at_most_one_and_a_half_times_the_start() {
+    let host = Host::start().await;
+    let slow = |version: &str| Package::of(Guest::Rust, "demo", version).switches(&json!({"slow_start_ms": 1500}));
+    host.install(&slow("1.0.0")).await;
+    host.command("demo", "disable").await.expect(200);
+    let began = Instant::now();
+    host.command("demo", "enable").await.expect(200);
+    let start = began.elapsed();
+    let archive = slow("1.1.0").file("assets/large", vec![7; 20_000_000]).archive().await;
+    let upload = async { host.upload(archive).await.expect(201) };
+    let watch = async {
+        let (mut refused, mut longest) = (None::<Instant>, Duration::ZERO);
+        while host.plugin("demo").await["last_upgrade"]["outcome"] != "done" || refused.is_some() {
+            match answers(&host).await {
+                true => refused = None,
+                false => longest = longest.max(refused.get_or_insert_with(Instant::now).elapsed()),
+            }
+        }
+        longest
+    };
+    let (_, longest) = tokio::join!(upload, watch);
+    assert!(longest > Duration::from_millis(500), "the window was seen: {longest:?}");
+    assert!(longest <= start.mul_f64(1.5), "refused for {longest:?}, its own start takes {start:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings_the_signer_back() {
+    if !has_openssl() {
+        return;
+    }
+    let host = host().await;
+    let (one, two) = (OpensslKey::new(), OpensslKey::new());
+    for (name, key) in [("one", &one), ("two", &two)] {
+        let body = json!({"name": name, "key": key.public_pem(), "plugins": ["demo"]});
+        host.post("/api/v1/trust/keys", body).await.expect(201);
+    }
+    let package = |version: &str| Package::of(Guest::Rust, "demo", version);
+    host.install(&package("1.0.0")).await;
+    let signed = host.install(&package("1.1.0").signed(|bytes| one.sign(bytes))).await;
+    assert_eq!(signed["plugin"]["signer"], "one", "a signer that comes is no question");
+
+    let unsigned = package("1.2.0").archive().await;
+    let body = host.upload(unsigned.clone()).await.expect(409);
+    let difference = &body["details"]["difference"];
+    assert_eq!((&difference["signer_change"], &body["details"]["accept"]), (&json!("dropped"), &json!("signer")));
+    assert!(
+        body["error"].as_str().unwrap().contains("is signed by nobody, the installed version by \"one\""),
+        "{body}"
+    );
+    let other = package("1.2.0").signed(|bytes| two.sign(bytes)).archive().await;
+    let difference = host.upload(other).await.expect(409)["details"]["difference"].clone();
+    assert_eq!((&difference["signer_change"], &difference["signer_offered"]), (&json!("changed"), &json!("two")));
+    assert_eq!(host.plugin("demo").await["version"], "1.1.0");
+
+    let body = host.upload_with("?accept=signer", unsigned).await.expect(201);
+    assert_eq!((&body["plugin"]["signed"], &body["plugin"]["signer"]), (&json!(false), &Value::Null));
+    let body = rollback(&host).await.expect(200);
+    assert_eq!((&body["plugin"]["signed"], &body["plugin"]["signer"]), (&json!(true), &json!("one")));
+    assert!(body["plugin"]["executable_sha256"].is_string(), "{body}");
+}
