@@ -195,7 +195,7 @@ impl Host {
         let found = load_records(&records)?;
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
-        let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let bus = EventBusHandle::new(limits.event_bytes);
         let inbox = InboxStore::new(db.clone(), limits);
         let standings = found.iter().map(|record| (record.id().clone(), record.into())).collect();
         let configs = PluginConfigs::new(config.plugins_dir(), limits);

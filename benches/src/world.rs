@@ -78,7 +78,7 @@ impl World {
         let log_files = LogFiles::start(config.logs_dir(), limits)?;
         let packages = PackageStore::new(config.plugins_dir());
         let trust = TrustStore::new(config.trust_dir(), limits);
-        let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let bus = EventBusHandle::new(limits.event_bytes);
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let forker = Forker::start()?;
         let (environment, _) =

@@ -366,7 +366,6 @@ fn describe_publish(error: &PublishError) -> Described {
         PublishError::Reserved(_) => plain(StatusCode::BAD_REQUEST, "reserved_event_name", error),
         PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
         PublishError::TooDeep => plain(StatusCode::BAD_REQUEST, "event_too_deep", error),
-        PublishError::Unavailable(ask) => describe_ask(ask),
     }
 }
 

@@ -20,20 +20,24 @@ use crate::domain::{
     principal::Principal,
 };
 
-/// The middleware of one route.
+/// Finds out who asks, for every decision about this request.
+pub fn identify(request: &ServiceRequest) -> Principal {
+    let principal = match request.app_data::<Data<OperatorToken>>() {
+        Some(token) => token.principal(request.headers()),
+        None => Principal::Anonymous,
+    };
+    request.extensions_mut().insert(principal);
+    principal
+}
+
+/// The middleware of one route. Whom [`identify`] did not see is nobody.
 pub async fn admit(
     action: Action,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let http = request.request().clone();
-    let principal = match http.app_data::<Data<OperatorToken>>() {
-        Some(token) => token.principal(http.headers()),
-        None => Principal::Anonymous,
-    };
-    http.extensions_mut().insert(principal);
-    tracing::Span::current().record("principal", tracing::field::display(principal));
-    if let Err(error) = require(principal, action) {
+    if let Err(error) = require_for(&http, action) {
         return Ok(request.into_response(error.error_response()));
     }
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {
@@ -45,7 +49,7 @@ pub async fn admit(
     }
 }
 
-/// A second decision inside a handler, when the action depends on what is asked for.
+/// A decision; a handler asks for a second one, when the action depends on what is asked for.
 pub fn require_for(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
     let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
     require(principal, action)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use actix_web::{
-    HttpMessage, Route,
+    HttpMessage, HttpRequest, Route,
     dev::ServiceRequest,
     http::Method,
     middleware::{Next, from_fn},
@@ -107,8 +107,10 @@ pub fn configure(config: &mut ServiceConfig) {
         // Taken out with the path's first entry, so that each path is registered once and in order.
         let Some(endpoints) = methods.remove(endpoint.path) else { continue };
         let allow = endpoints.iter().map(|endpoint| endpoint.method.as_str()).collect::<Vec<_>>().join(", ");
-        let resource = web::resource(endpoint.path).default_service(web::to(move || {
+        let path = endpoint.path;
+        let resource = web::resource(path).default_service(web::to(move |request: HttpRequest| {
             let allow = allow.clone();
+            request.extensions_mut().insert(Pattern(path));
             async move { Err::<&str, _>(ApiError::Method { allow }) }
         }));
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));

@@ -3,8 +3,6 @@
 //! Neither holds the query, a header or the raw path: all three may carry secrets (a webhook's address often does).
 //! The route's pattern and the plugin's id are enough to find the request.
 
-use std::borrow::Cow;
-
 use actix_web::{
     Error, HttpMessage,
     body::MessageBody,
@@ -17,7 +15,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{Services, routes::Pattern, trace_context};
+use super::{Services, gate, routes::Pattern, trace_context};
 use crate::domain::clean;
 
 /// Carries the request's id in the answer, unless a plugin's answer has its own.
@@ -29,11 +27,8 @@ const SHOWN_ID_BYTES: usize = 128;
 /// The middleware.
 pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
     let id = Uuid::now_v7();
-    let span = tracing::info_span!(
-        "request",
-        request.id = %id,
-        principal = tracing::field::Empty,
-    );
+    let principal = gate::identify(&request);
+    let span = tracing::info_span!("request", request.id = %id, principal = %principal);
     trace_context::take_over(request.headers(), &span);
     async move {
         let begin = Instant::now();
@@ -46,18 +41,17 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
         {
             answer.headers_mut().insert(REQUEST_ID, value);
         }
-        let taken = answer.request().extensions().get::<Pattern>().map(|Pattern(path)| Cow::Borrowed(*path));
-        let route = taken.or_else(|| answer.request().match_pattern().map(Cow::Owned)).unwrap_or(Cow::Borrowed("none"));
+        let route = answer.request().extensions().get::<Pattern>().map_or("none", |Pattern(path)| *path);
         if let Some(services) = services {
             if services.traced {
-                trace_context::describe(&Span::current(), method.as_str(), &route, answer.status().as_u16());
+                trace_context::describe(&Span::current(), method.as_str(), route, answer.status().as_u16());
             }
-            services.requests.answered(&route, method.as_str(), answer.status().as_u16(), begin.elapsed());
+            services.requests.answered(route, method.as_str(), answer.status().as_u16(), begin.elapsed());
         }
         let plugin = answer.request().match_info().get("id").map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
             http.method = %clean::single_line(method.as_str(), 16),
-            http.route = &*route,
+            http.route = route,
             http.status = answer.status().as_u16(),
             plugin.id = plugin,
             peer = peer.map(tracing::field::display),
@@ -109,9 +103,13 @@ mod tests {
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         let answer = tracing::subscriber::with_default(subscriber, || {
             actix_web::rt::System::new().block_on(async {
+                let known = from_fn(|request: ServiceRequest, next: Next<_>| {
+                    request.extensions_mut().insert(Pattern("/plugins/{id}/{tail}"));
+                    next.call(request)
+                });
                 let own_id = || async { HttpResponse::Ok().insert_header((REQUEST_ID, "own")).finish() };
                 let app = App::new()
-                    .route("/plugins/{id}/{tail:.*}", web::post().to(HttpResponse::Ok))
+                    .route("/plugins/{id}/{tail:.*}", web::post().to(HttpResponse::Ok).wrap(known))
                     .route("/own", web::get().to(own_id))
                     .wrap(from_fn(super::request));
                 let answer = init_service(app).await.call(request.to_request()).await.unwrap();
@@ -131,7 +129,7 @@ mod tests {
         let (text, answer) = logged(request);
         for part in [
             "http.method=POST",
-            "http.route=\"/plugins/{id}/{tail:.*}\"",
+            "http.route=\"/plugins/{id}/{tail}\"",
             "http.status=200",
             "plugin.id=\"acme\"",
             "duration_ms=",

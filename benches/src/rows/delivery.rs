@@ -101,7 +101,7 @@ async fn publish(world: &World, targets: &[(goplugin::host::Plugin, Arc<Answered
     let began = Instant::now();
     for _ in 0..BATCH {
         let event = NewEvent { subject: subject.clone(), workspace_id: String::new(), payload: Some(payload.clone()) };
-        world.bus.publish(event).await?;
+        world.bus.publish(event)?;
     }
     for (_, answered) in targets {
         timeout(LIMIT, answered.reached()).await.map_err(|_| "events were lost")?;

@@ -365,7 +365,7 @@ impl Handler<Forget> for Registry {
         if let Some(entry) = self.entries.remove(&id) {
             entry.log.end(LogEnd::Uninstalled);
         }
-        self.bus.unsubscribe(id);
+        self.bus.unsubscribe(&id);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The host's log: which lines, in which form, written by whom (docs/logging.md).
 
-use std::io;
+use std::{io, thread, time::Duration};
 
 use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::{
@@ -12,8 +12,14 @@ use tracing_subscriber::{
 
 use super::telemetry::Traces;
 
-/// What actix logs of every connection that speaks no HTTP: any stranger could fill the log.
-const QUIET: &str = "actix_http::h1::dispatcher=off";
+/// What is silent unless the filter names it. The HTTP library reports every malformed request at level error, so that
+/// any stranger could fill the log; the database library makes a span for each statement, which costs as much as a
+/// small one.
+const QUIET: &str = "actix_http::h1::dispatcher=off,sea_orm=warn,sqlx=warn";
+
+/// How long the writing thread rests after it wrote what there was. A line that finds it awake need not wake it, which
+/// would cost more than the line; so at most this many lines' time is lost when the host is killed.
+const REST: Duration = Duration::from_millis(5);
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +51,7 @@ pub fn start(
     traces: Option<&Traces>,
 ) -> Result<WorkerGuard, ParseError> {
     let filter: Targets = format!("{QUIET},{filter}").parse()?;
-    // The thread flushes whenever no line waits.
-    let (writer, guard) = tracing_appender::non_blocking(io::BufWriter::new(output));
+    let (writer, guard) = tracing_appender::non_blocking(Restful(io::BufWriter::new(output)));
     let log = tracing_subscriber::fmt::layer().with_writer(writer);
     let log = match form {
         Form::Json => log.json().flatten_event(true).boxed(),
@@ -57,4 +62,19 @@ pub fn start(
         Some(traces) => tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.layer()).init(),
     }
     Ok(guard)
+}
+
+/// Writes in batches: the thread flushes whenever no line waits, and then rests.
+struct Restful<W: io::Write>(io::BufWriter<W>);
+
+impl<W: io::Write> io::Write for Restful<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()?;
+        thread::sleep(REST);
+        Ok(())
+    }
 }

@@ -53,10 +53,6 @@ pub fn of_publish(error: PublishError) -> Status {
         PublishError::InvalidName { .. } | PublishError::TooDeep => Status::invalid_argument(error.to_string()),
         PublishError::ForeignPrefix { .. } | PublishError::Reserved(_) => Status::permission_denied(error.to_string()),
         PublishError::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
-        PublishError::Unavailable { .. } => {
-            warn!(cause = %error, "the event bus is not available");
-            Status::unavailable("the host's event bus is not available, try again")
-        }
     }
 }
 

@@ -58,7 +58,7 @@ impl World {
         let timing = Timing { database_timeout: Duration::from_millis(300), ..Timing::default() };
         let db = Db::connect(&url.into(), &timing, &Limits::default()).await.unwrap();
         let store = InboxStore::new(db, &Limits::default());
-        let bus = EventBusHandle::start(Duration::from_secs(5), 1 << 20);
+        let bus = EventBusHandle::new(1 << 20);
         Self { folder, store, bus, stop: CancellationToken::new() }
     }
 
@@ -76,7 +76,7 @@ impl World {
             workspace_id: String::new(),
             payload: Some(kandev_proto::struct_from_json(payload)),
         };
-        self.bus.publish(event).await.unwrap();
+        self.bus.publish(event).unwrap();
     }
 
     /// Status, plugin and description of every item, the oldest first.

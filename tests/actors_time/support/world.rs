@@ -98,7 +98,7 @@ impl World {
 
         tokio::time::pause();
         let fakes = Fakes::new();
-        let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let bus = EventBusHandle::new(limits.event_bytes);
         let surroundings = Surroundings {
             timing: timing.clone(),
             limits,
@@ -151,7 +151,7 @@ impl World {
             workspace_id: String::new(),
             payload: None,
         };
-        self.bus.publish(event).await.expect("the bus answers");
+        self.bus.publish(event).expect("the bus answers");
     }
 
     /// Publishes `task.<n>` for each number.
