@@ -70,19 +70,10 @@ pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Looku
         return difference::show(&answer, output);
     }
     let (trust, skipped) = keys::trust(&[], host.home, env)?;
-    let meta = tokio::fs::metadata(&package).await;
-    let source = match meta {
-        Ok(meta) if meta.is_file() => None,
-        Ok(_) => Some(std::io::Error::other("it is not a regular file")),
-        Err(error) => Some(error),
-    };
-    if let Some(source) = source {
-        return Err(CliError::PackageFile { path: package, source });
-    }
     output.progress("reading the package");
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
-    let staged = pack::stage(&store, &package).await?;
+    let staged = pack::take(&store, &package).await?;
     let mut examined = store.examine(staged, Limits::default().package(), trust).await?;
     examined.warnings.extend(examined.signature.warning());
     examined.warnings.extend(skipped);

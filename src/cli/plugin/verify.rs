@@ -59,7 +59,7 @@ pub async fn run(Verify { package, key, home }: Verify, output: &Output, env: Lo
     output.progress("reading the package");
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
-    let staged = pack::stage(&store, &package).await?;
+    let staged = pack::take(&store, &package).await?;
     let examined = store.examine(staged, Limits::default().package(), trust).await?;
     let PackageSignature::Trusted(signer) = &examined.signature else {
         let why = examined.signature.warning().unwrap_or_default();
