@@ -59,9 +59,13 @@ impl PluginActor {
         match happened {
             Happened::Input(input) => self.step(input, ctx),
             Happened::Launch(generation, Ok(launched)) => self.launched(generation, launched, ctx),
-            Happened::Launch(generation, Err(LaunchFailure(why))) => {
+            Happened::Launch(generation, Err(failure)) => {
                 self.abort = None;
-                self.step(Input::LaunchFailed(generation, why), ctx);
+                let input = match failure {
+                    LaunchFailure::Passing(why) => Input::LaunchFailed(generation, why),
+                    LaunchFailure::Lasting(why) => Input::Unlaunchable(generation, why),
+                };
+                self.step(input, ctx);
             }
         }
     }
@@ -169,7 +173,7 @@ impl PluginActor {
     fn launch_request(&self, generation: u64, abort: CancellationToken) -> Result<LaunchRequest, LaunchFailure> {
         let platform = host_platform();
         let Some(executable) = self.manifest.runtime.executables.get(&platform) else {
-            return Err(LaunchFailure(format!(
+            return Err(LaunchFailure::Lasting(format!(
                 "the manifest declares no executable for this host's platform {platform}; install a package built for it"
             )));
         };
