@@ -26,13 +26,12 @@ use super::{
 use crate::{
     config::SignaturePolicy,
     domain::{
-        consent::{self, Difference, Direction, Side, Terms},
+        consent::{self, Difference, Direction, Side, Signed, Terms},
         id::PluginId,
         package::{Digest, hex},
         platform::host_platform,
         record::{self, PluginRecord, RecordState, Status},
         signature::{PackageSignature, Trust},
-        trust::KeyName,
         upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,
     },
@@ -156,9 +155,8 @@ impl Installer {
 
     fn difference(&self, before: Option<&PluginRecord>, unpacked: &Unpacked) -> Difference {
         let installed =
-            before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
-        let signer = unpacked.signature.signer().map(KeyName::as_str);
-        let offered = Side { manifest: &unpacked.manifest, signer };
+            before.map(|before| Side { manifest: &before.manifest, signed: Signed::on_record(&before.state) });
+        let offered = Side { manifest: &unpacked.manifest, signed: Signed::of(&unpacked.signature) };
         consent::compare(installed, offered, self.shared.config.install.capability_consent)
     }
 
@@ -278,7 +276,8 @@ fn warnings(unpacked: &Unpacked) -> Vec<String> {
 fn installed(place: String, signature: &PackageSignature, executable: &Digest, warnings: &[String]) -> RecordState {
     RecordState {
         signed: signature.signer().is_some(),
-        signer: signature.signer().map(ToString::to_string),
+        signer: signature.signer().map(|signer| signer.name.to_string()),
+        signer_key: signature.signer().map(|signer| signer.key.to_string()),
         warnings: record::keep_warnings(warnings),
         executable_sha256: Some(hex(executable)),
         ..RecordState::installed(place, OffsetDateTime::now_utc())

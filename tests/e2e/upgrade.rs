@@ -132,7 +132,8 @@ async fn an_upgrade_that_asks_for_more_is_refused_until_it_is_accepted_by_name_a
     let difference = json!({
         "installed": "1.0.0", "offered": "1.1.0", "direction": "upgrade",
         "widened": ["events:task.>", "api_write:tasks", "secrets"], "narrowed": [],
-        "signer_installed": null, "signer_offered": null, "signer_change": "none", "needs": ["capabilities"],
+        "signer_installed": null, "signer_key_installed": null, "signer_offered": null, "signer_key_offered": null,
+        "signature_offered": "absent", "signer_change": "none", "needs": ["capabilities"],
     });
     assert_eq!((&shown["difference"], &shown["sha256"]), (&difference, &json!(digest)));
 
@@ -428,6 +429,11 @@ async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings
         body["error"].as_str().unwrap().contains("is signed by nobody, the installed version by \"one\""),
         "{body}"
     );
+    let stranger = OpensslKey::new();
+    let archive = package("1.2.0").signed(|bytes| stranger.sign_named(bytes)).archive().await;
+    let text = host.upload(archive).await.expect(409)["error"].as_str().unwrap().to_owned();
+    let told = format!("is signed by the key {}, which is not trusted for this plugin", stranger.public_base64());
+    assert!(text.contains(&told) && !text.contains("nobody"), "{text}");
     let other = package("1.2.0").signed(|bytes| two.sign(bytes)).archive().await;
     let difference = host.upload(other).await.expect(409)["details"]["difference"].clone();
     assert_eq!((&difference["signer_change"], &difference["signer_offered"]), (&json!("changed"), &json!("two")));
@@ -438,4 +444,50 @@ async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings
     let body = rollback(&host).await.expect(200);
     assert_eq!((&body["plugin"]["signed"], &body["plugin"]["signer"]), (&json!(true), &json!("one")));
     assert!(body["plugin"]["executable_sha256"].is_string(), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_signer_is_its_key_whatever_the_name_of_the_file_is() {
+    if !has_openssl() {
+        return;
+    }
+    let mut host = host().await;
+    let (ours, other) = (OpensslKey::new(), OpensslKey::new());
+    let trust = |name: &str, key: &OpensslKey| json!({"name": name, "key": key.public_pem(), "plugins": ["demo"]});
+    host.post("/api/v1/trust/keys", trust("acme", &ours)).await.expect(201);
+    let package = |version: &str, key: &OpensslKey| {
+        Package::of(Guest::Rust, "demo", version).signed(|bytes| key.sign(bytes))
+    };
+    let record = host.install(&package("1.0.0", &ours)).await["plugin"].clone();
+    assert_eq!((&record["signer"], &record["signer_key"]), (&json!("acme"), &json!(ours.public_base64())));
+
+    let file = |name: &str| host.home().join(format!("trust/{name}.pub"));
+    std::fs::rename(file("acme"), file("renamed")).unwrap();
+    let record = host.install(&package("1.1.0", &ours)).await["plugin"].clone();
+    assert_eq!((&record["signer"], &record["signer_key"]), (&json!("renamed"), &json!(ours.public_base64())));
+
+    std::fs::remove_file(file("renamed")).unwrap();
+    host.post("/api/v1/trust/keys", trust("renamed", &other)).await.expect(201);
+    let body = host.upload(package("1.2.0", &other).archive().await).await.expect(409);
+    assert_eq!((&body["details"]["difference"]["signer_change"], &body["details"]["accept"]), (&json!("changed"), &json!("signer")));
+    let told = format!(
+        "is signed by \"renamed\" (key {}), the installed version by \"renamed\" (key {})",
+        other.public_base64(),
+        ours.public_base64()
+    );
+    assert!(body["error"].as_str().unwrap().contains(&told), "{body}");
+
+    // A record of before keys were noted: who it was cannot be told, so the next upgrade asks once.
+    host.post("/api/v1/trust/keys", trust("ours", &ours)).await.expect(201);
+    host.stop().await;
+    let path = host.plugins().join("demo.yml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let older: Vec<_> = text.lines().filter(|line| !line.starts_with("signer_key:")).collect();
+    std::fs::write(&path, older.join("\n") + "\n").unwrap();
+    host.spawn().await;
+    let archive = package("1.2.0", &ours).archive().await;
+    let body = host.upload(archive.clone()).await.expect(409);
+    assert!(body["error"].as_str().unwrap().contains("(its key is not on record)"), "{body}");
+    host.upload_with("?accept=signer", archive).await.expect(201);
+    host.install(&package("1.3.0", &ours)).await;
 }

@@ -12,7 +12,7 @@ use crate::{
         output::{Output, fields, size},
     },
     config::{Limits, Lookup},
-    domain::{manifest::Manifest, platform::host_platform, trust::KeyName},
+    domain::{key::PublicKey, manifest::Manifest, platform::host_platform, trust::KeyName},
     store::packages::{Examined, PackageStore},
 };
 
@@ -44,6 +44,8 @@ struct Report<'a> {
     signature: &'static str,
     /// Whose signature it is, when it is trusted.
     signer: Option<&'a KeyName>,
+    /// The key that signed, trusted or not, base64.
+    key: Option<PublicKey>,
     platforms: Vec<PlatformReport<'a>>,
     /// Whether a host like this one, on this machine, can run it.
     runs_here: bool,
@@ -87,7 +89,8 @@ fn report(examined: &Examined) -> Report<'_> {
     Report {
         manifest: &examined.manifest,
         signature: examined.signature.word(),
-        signer: examined.signature.signer(),
+        signer: examined.signature.signer().map(|signer| &signer.name),
+        key: examined.signature.key(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
         runs_here: facts.platforms.get(&host_platform()).copied().unwrap_or(false),
         size: facts.compressed,
@@ -119,6 +122,7 @@ fn text(examined: &Examined, report: &Report<'_>) -> String {
         ("webhooks", view::webhooks(webhooks)),
         ("size", sizes),
         ("signature", report.signature.to_owned()),
+        ("key", report.key.map(|key| key.to_string()).unwrap_or_default()),
         ("signer", report.signer.map(ToString::to_string).unwrap_or_default()),
         ("warnings", examined.warnings.join("\n")),
     ])

@@ -12,7 +12,7 @@ use crate::{
         output::{Output, fields},
     },
     config::{Limits, Lookup},
-    domain::{signature::PackageSignature, trust::KeyName},
+    domain::{key::PublicKey, signature::PackageSignature, trust::KeyName},
     store::packages::PackageStore,
 };
 
@@ -48,6 +48,8 @@ struct Verdict<'a> {
     signature: &'static str,
     /// Whose signature it is, when it is trusted.
     signer: Option<&'a KeyName>,
+    /// The key itself, base64.
+    key: Option<PublicKey>,
 }
 
 /// Verifies and tells.
@@ -69,9 +71,10 @@ pub async fn run(Verify { package, key, home }: Verify, output: &Output, env: Lo
         id: &examined.manifest.id,
         version: &examined.manifest.version,
         signature: examined.signature.word(),
-        signer: Some(signer),
+        signer: Some(&signer.name),
+        key: Some(signer.key),
     };
     output.result(&verdict, || {
-        fields(&[("plugin", format!("{} {}", verdict.id, verdict.version)), ("signer", signer.to_string())])
+        fields(&[("plugin", format!("{} {}", verdict.id, verdict.version)), ("signer", signer.name.to_string()), ("key", signer.key.to_string())])
     })
 }
