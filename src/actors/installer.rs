@@ -140,7 +140,11 @@ impl Installer {
         let note = LastUpgrade::begin(before, &unpacked.manifest.version, ChangeKind::Install, now);
         let change = Change { before, note, guard };
         self.announce(&change).await?;
-        let mut record = match self.place_files(before.id(), unpacked).await {
+        let placed = match self.make_room(&change).await {
+            Ok(()) => self.place_files(before.id(), unpacked).await,
+            Err(error) => Err(error),
+        };
+        let mut record = match placed {
             Ok(record) => record,
             Err(error) => {
                 self.abandon(&change).await;
@@ -160,8 +164,7 @@ impl Installer {
         consent::compare(installed, offered, self.shared.config.install.capability_consent)
     }
 
-    /// Moves the package to its place. A folder of that version that no record owns (an earlier version that was kept,
-    /// what a crash left) makes room for it.
+    /// Moves the package to its place. A folder of that version that no record knows (what a crash left) makes room for it.
     async fn place_files(&self, id: &PluginId, unpacked: Unpacked) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
         let (warnings, signature, executable) = (warnings(&unpacked), unpacked.signature.clone(), unpacked.executable);

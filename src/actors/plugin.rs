@@ -15,6 +15,7 @@ use time::OffsetDateTime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
+pub use self::supervision::Pin;
 use self::supervision::Running;
 pub use self::vitals::{Alive, Figures, Vitals, WebhookOutcome};
 use super::{

@@ -12,11 +12,13 @@ mod disk;
 mod logs;
 mod messages;
 mod version;
+mod vouch;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
+use self::actor::Files;
 use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
@@ -116,6 +118,17 @@ pub enum RegistryError {
         /// Which.
         version: String,
         /// Which rule its files break.
+        reason: String,
+    },
+    /// A folder that was put there by hand, on a host that takes signed plugins only.
+    #[error(
+        "plugin \"{id}\" was put into the plugins folder by hand and install.signatures is \"require\": {reason}; put \
+         checksums.txt and checksums.txt.sig of a package that a trusted key signed beside its files, or set it to \"warn\""
+    )]
+    NotVouchedFor {
+        /// Which.
+        id: PluginId,
+        /// What is missing.
         reason: String,
     },
     /// The package asks for a newer platform.
@@ -252,8 +265,8 @@ impl RegistryHandle {
             parts;
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs);
-        let (settings, places) = (Arc::clone(&config), packages.clone());
-        let addr = start(Registry::new(settings, surroundings, records, places, bus, found, earlier_lines));
+        let files = Files { records, packages: packages.clone(), trust: trust.clone() };
+        let addr = start(Registry::new(Arc::clone(&config), surroundings, files, bus, found, earlier_lines));
         let shared = Shared { addr, config, packages, trust, state, vault, db, user_home, sync, log_files };
         Self { shared: Arc::new(shared) }
     }

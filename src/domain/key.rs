@@ -36,7 +36,9 @@ pub enum KeyError {
     #[error("it is a private key: keep it secret, and give the public one (`openssl pkey -pubout`)")]
     Private,
     /// A public key where a private one belongs.
-    #[error("it is a public key: packages are signed with the private one, the file of `plugin keygen` that ends in .key")]
+    #[error(
+        "it is a public key: packages are signed with the private one, the file of `plugin keygen` that ends in .key"
+    )]
     Public,
     /// PEM of another kind of key.
     #[error("it is a key of another kind: only Ed25519 keys sign packages")]

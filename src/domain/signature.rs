@@ -222,10 +222,7 @@ impl Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
-        key::PrivateKey,
-        trust::Scope,
-    };
+    use crate::domain::{key::PrivateKey, trust::Scope};
     use proptest::prelude::*;
 
     const CHECKSUMS: &[u8] = b"00  manifest.yaml\n";

@@ -33,7 +33,10 @@ fn keys_that_were_made_here_sign_packages_that_verify() {
     let packed = desk.run(&["plugin", "pack", "p", "--sign", "acme.key", "--json"]).expect(0).json();
     assert_eq!((&packed["signed"], &packed["key"]), (&json!(true), &made["key"]));
     let verdict = desk.run(&["plugin", "verify", PACKAGE, "--key", "acme.pub", "--json"]).expect(0).json();
-    assert_eq!(verdict, json!({"id": "demo", "version": "1.2.3", "signature": "trusted", "signer": "acme", "key": made["key"]}));
+    assert_eq!(
+        verdict,
+        json!({"id": "demo", "version": "1.2.3", "signature": "trusted", "signer": "acme", "key": made["key"]})
+    );
     let shown = desk.run(&["plugin", "verify", PACKAGE, "--key", "acme.pub"]).expect(0).out;
     assert_eq!(shown, format!("plugin:  demo 1.2.3\nsigner:  acme\nkey:     {}\n", made["key"].as_str().unwrap()));
 
@@ -158,7 +161,10 @@ fn without_keys_the_trusted_keys_of_the_home_count_for_their_plugins() {
     let done = desk.run(&["plugin", "verify", PACKAGE]).expect(0);
     assert!(done.err.contains("warning: broken.pub is skipped: "), "{}", done.err);
     let shown = desk.run(&["plugin", "inspect", PACKAGE]).expect(0).out;
-    assert!(shown.contains("signature:     trusted\nkey:           ") && shown.contains("\nsigner:        acme\n"), "{shown}");
+    assert!(
+        shown.contains("signature:     trusted\nkey:           ") && shown.contains("\nsigner:        acme\n"),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use actix::{AsyncContext, Context, WeakAddr};
+use actix::{AsyncContext, Context, Handler, Message, WeakAddr};
 use time::OffsetDateTime;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -34,6 +34,23 @@ pub struct Running {
     /// Cancelled when this generation is over.
     pub ended: CancellationToken,
     _ended: DropGuard,
+}
+
+/// What the executable must be from the next start on; without effect when that is known already.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Pin(pub String);
+
+impl Handler<Pin> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Pin(sha256): Pin, _: &mut Context<Self>) {
+        if self.live.executable_sha256.is_none() {
+            self.live.executable_sha256 = Some(sha256);
+            self.live.revision += 1;
+            self.report();
+        }
+    }
 }
 
 /// What a task of this actor has to report.

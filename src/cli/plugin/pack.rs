@@ -348,10 +348,7 @@ pub(super) async fn take(store: &PackageStore, package: &Path) -> Result<Staged,
 }
 
 /// Hands a package file in, as an upload does.
-async fn stage(
-    store: &PackageStore,
-    package: &Path,
-) -> Result<Staged, PackageStoreError> {
+async fn stage(store: &PackageStore, package: &Path) -> Result<Staged, PackageStoreError> {
     let action = "read";
     let failed = |source| crate::store::fs::FileError { action, path: package.to_owned(), source };
     let file = tokio::fs::File::open(package).await.map_err(failed)?;

@@ -75,6 +75,10 @@ pub async fn run(Verify { package, key, home }: Verify, output: &Output, env: Lo
         key: Some(signer.key),
     };
     output.result(&verdict, || {
-        fields(&[("plugin", format!("{} {}", verdict.id, verdict.version)), ("signer", signer.name.to_string()), ("key", signer.key.to_string())])
+        fields(&[
+            ("plugin", format!("{} {}", verdict.id, verdict.version)),
+            ("signer", signer.name.to_string()),
+            ("key", signer.key.to_string()),
+        ])
     })
 }

@@ -46,7 +46,9 @@ pub fn signed_by(word: &str, name: Option<&str>, key: Option<&str>) -> String {
         (Some(name), Some(key)) => format!("\"{name}\" (key {key})"),
         (Some(name), None) => format!("\"{name}\" (its key is not on record)"),
         (None, Some(key)) => format!("the key {key}, which is not trusted for this plugin"),
-        (None, None) if word == PackageSignature::NothingToCheck.word() => "a key that its signature does not name".into(),
+        (None, None) if word == PackageSignature::NothingToCheck.word() => {
+            "a key that its signature does not name".into()
+        }
         (None, None) => "nobody".into(),
     }
 }
