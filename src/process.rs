@@ -91,8 +91,14 @@ pub trait PluginProcess: Send + Sync + 'static {
 
 /// Why a start failed: one text with cause and next step, not yet redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LaunchFailure(pub String);
+pub enum LaunchFailure {
+    /// Another attempt may go well.
+    #[error("{0}")]
+    Passing(String),
+    /// No attempt goes well until an operator changes what is installed.
+    #[error("{0}")]
+    Lasting(String),
+}
 
 /// Makes the Host service for one plugin; implemented by `grpc::host`, injected by `app` (architecture.md §2).
 pub trait HostServiceFactory: Send + Sync + 'static {

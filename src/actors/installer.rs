@@ -26,13 +26,12 @@ use super::{
 use crate::{
     config::SignaturePolicy,
     domain::{
-        consent::{self, Difference, Direction, Side, Terms},
+        consent::{self, Difference, Direction, Side, Signed, Terms},
         id::PluginId,
         package::{Digest, hex},
         platform::host_platform,
         record::{self, PluginRecord, RecordState, Status},
         signature::{PackageSignature, Trust},
-        trust::KeyName,
         upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,
     },
@@ -141,7 +140,11 @@ impl Installer {
         let note = LastUpgrade::begin(before, &unpacked.manifest.version, ChangeKind::Install, now);
         let change = Change { before, note, guard };
         self.announce(&change).await?;
-        let mut record = match self.place_files(before.id(), unpacked).await {
+        let placed = match self.make_room(&change).await {
+            Ok(()) => self.place_files(before.id(), unpacked).await,
+            Err(error) => Err(error),
+        };
+        let mut record = match placed {
             Ok(record) => record,
             Err(error) => {
                 self.abandon(&change).await;
@@ -156,14 +159,12 @@ impl Installer {
 
     fn difference(&self, before: Option<&PluginRecord>, unpacked: &Unpacked) -> Difference {
         let installed =
-            before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
-        let signer = unpacked.signature.signer().map(KeyName::as_str);
-        let offered = Side { manifest: &unpacked.manifest, signer };
+            before.map(|before| Side { manifest: &before.manifest, signed: Signed::on_record(&before.state) });
+        let offered = Side { manifest: &unpacked.manifest, signed: Signed::of(&unpacked.signature) };
         consent::compare(installed, offered, self.shared.config.install.capability_consent)
     }
 
-    /// Moves the package to its place. A folder of that version that no record owns (an earlier version that was kept,
-    /// what a crash left) makes room for it.
+    /// Moves the package to its place. A folder of that version that no record knows (what a crash left) makes room for it.
     async fn place_files(&self, id: &PluginId, unpacked: Unpacked) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
         let (warnings, signature, executable) = (warnings(&unpacked), unpacked.signature.clone(), unpacked.executable);
@@ -278,7 +279,8 @@ fn warnings(unpacked: &Unpacked) -> Vec<String> {
 fn installed(place: String, signature: &PackageSignature, executable: &Digest, warnings: &[String]) -> RecordState {
     RecordState {
         signed: signature.signer().is_some(),
-        signer: signature.signer().map(ToString::to_string),
+        signer: signature.signer().map(|signer| signer.name.to_string()),
+        signer_key: signature.signer().map(|signer| signer.key.to_string()),
         warnings: record::keep_warnings(warnings),
         executable_sha256: Some(hex(executable)),
         ..RecordState::installed(place, OffsetDateTime::now_utc())

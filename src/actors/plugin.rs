@@ -23,6 +23,7 @@ pub(super) use self::{
 };
 pub use self::{
     door::{CallPermit, CallRefused},
+    supervision::Pin,
     vitals::{Alive, Figures, Vitals, WebhookOutcome},
 };
 use super::{

@@ -13,6 +13,7 @@ mod disk;
 mod logs;
 mod messages;
 mod version;
+mod vouch;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,6 +26,7 @@ pub(super) use self::{
     version::NoteUpgrade,
 };
 use self::{
+    actor::Files,
     directory::Directory,
     messages::{BootAll, Get, List, Logs, StopAll},
 };
@@ -120,6 +122,17 @@ pub enum RegistryError {
         /// Which.
         version: String,
         /// Which rule its files break.
+        reason: String,
+    },
+    /// A folder that was put there by hand, on a host that takes signed plugins only.
+    #[error(
+        "plugin \"{id}\" was put into the plugins folder by hand and install.signatures is \"require\": {reason}; put \
+         checksums.txt and checksums.txt.sig of a package that a trusted key signed beside its files, or set it to \"warn\""
+    )]
+    NotVouchedFor {
+        /// Which.
+        id: PluginId,
+        /// What is missing.
         reason: String,
     },
     /// The package asks for a newer platform.
@@ -257,8 +270,8 @@ impl RegistryHandle {
             parts;
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs);
-        let (settings, places) = (Arc::clone(&config), packages.clone());
-        let registry = Registry::new(settings, surroundings, records, places, bus, found, earlier_lines);
+        let files = Files { records, packages: packages.clone(), trust: trust.clone() };
+        let registry = Registry::new(Arc::clone(&config), surroundings, files, bus, found, earlier_lines);
         let directory = registry.directory();
         let addr = start(registry);
         let shared = Shared { addr, directory, config, packages, trust, state, vault, db, user_home, sync, log_files };

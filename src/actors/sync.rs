@@ -205,6 +205,7 @@ impl Syncer {
         }
         let state = RecordState {
             status: Status::Disabled,
+            sideloaded: true,
             warnings: record::keep_warnings(&[UNVERIFIED.to_owned()]),
             ..RecordState::installed(place.to_string_lossy().into_owned(), OffsetDateTime::now_utc())
         };

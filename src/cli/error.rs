@@ -65,10 +65,12 @@ pub enum CliError {
     #[error("the host's answer is not understood: {0}; it may be of another version than this command line")]
     Answer(String),
     /// The file to install or look at.
-    #[error("cannot read {path}: {source}; name a package file or an http(s) address", path = .path.display())]
+    #[error("cannot read {path}: {source}; name {wanted}", path = .path.display())]
     PackageFile {
         /// Which.
         path: std::path::PathBuf,
+        /// What the command takes.
+        wanted: &'static str,
         /// The cause.
         source: io::Error,
     },

@@ -85,6 +85,7 @@ impl Lifecycle {
             Input::Broken(why) => self.broken(why),
             Input::Launched(generation) if generation == self.generation => self.launched(),
             Input::LaunchFailed(generation, why) if generation == self.generation => self.launch_failed(why),
+            Input::Unlaunchable(generation, why) if generation == self.generation => self.unlaunchable(why),
             Input::Exited(generation, why) if generation == self.generation => self.exited(why),
             Input::PingOk(generation) if generation == self.generation => self.ping_ok(),
             Input::PingFailed(generation, why) if generation == self.generation => self.ping_failed(why),
@@ -92,6 +93,7 @@ impl Lifecycle {
             Input::Stable(generation) if generation == self.generation => self.stable(),
             Input::Launched(_)
             | Input::LaunchFailed(..)
+            | Input::Unlaunchable(..)
             | Input::Exited(..)
             | Input::PingOk(_)
             | Input::PingFailed(..)
@@ -242,6 +244,16 @@ impl Lifecycle {
                 self.arrive(next)
             }
             State::Down | State::Up { .. } | State::Waiting | State::Gone => Vec::new(),
+        }
+    }
+
+    /// Whoever asked: the restart row would only put off that an operator is needed.
+    fn unlaunchable(&mut self, why: String) -> Vec<Effect> {
+        match &self.state {
+            State::Starting { .. } => self.give_up(why),
+            State::Down | State::Up { .. } | State::Stopping { .. } | State::Waiting | State::Gone => {
+                self.launch_failed(why)
+            }
         }
     }
 

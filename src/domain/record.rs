@@ -78,6 +78,12 @@ pub struct RecordState {
     /// The name of the trusted key that signed it, as it was called then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
+    /// That key, base64: who the signer is. A record of before keys were noted has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer_key: Option<String>,
+    /// It was put into the plugins folder by hand, and nothing has vouched for its files yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sideloaded: bool,
     /// What an operator was told of the package when it was installed; see [`keep_warnings`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -119,6 +125,8 @@ impl RecordState {
             install_path,
             signed: false,
             signer: None,
+            signer_key: None,
+            sideloaded: false,
             warnings: Vec::new(),
             executable_sha256: None,
             auto_update: None,
@@ -249,6 +257,8 @@ mod tests {
         record.state.auto_update = Some(false);
         record.state.previous_version = Some("0.9".to_owned());
         record.state.signer = Some("acme-key".to_owned());
+        record.state.signer_key = Some("Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=".to_owned());
+        record.state.sideloaded = true;
         record.state.warnings = vec!["unsigned: \"x\"".to_owned(), "yes".to_owned()];
         record.state.executable_sha256 = Some("00".repeat(32));
         let text = record.to_yaml().unwrap();

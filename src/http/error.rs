@@ -304,6 +304,7 @@ fn describe_registry(error: &RegistryError) -> Described {
         }
         RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
         RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),
+        RegistryError::NotVouchedFor { .. } => plain(StatusCode::BAD_REQUEST, "signature_required", error),
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),

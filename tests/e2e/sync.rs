@@ -5,7 +5,9 @@ use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Guest, Host, Package, Settings, Signal, eventually, eventually_some, kill};
+use crate::support::{
+    Guest, Host, OpensslKey, Package, Settings, Signal, eventually, eventually_some, has_openssl, kill,
+};
 
 const FAST: &str = r#"
 [timing]
@@ -352,5 +354,104 @@ async fn a_host_killed_at_any_moment_of_a_sync_is_followed_by_one_that_finds_a_l
             host.uninstall(id).await.expect(200);
         }
         assert_eq!(sync(&host).await, nothing());
+    }
+}
+
+const REQUIRE: &str = "[install]\nsignatures = \"require\"\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_requires_signatures_starts_a_folder_only_when_a_trusted_key_signed_it() {
+    if !has_openssl() {
+        return;
+    }
+    let mut host = Host::start_with(Settings::toml(&format!("{FAST}{REQUIRE}"))).await;
+    let key = OpensslKey::new();
+    let signed = |id: &str| Package::of(Guest::Rust, id, "1.0.0").signed(|bytes| key.sign_named(bytes));
+    put(&host, &Package::of(Guest::Rust, "bare", "1.0.0"), "bare/1.0.0").await;
+    std::fs::remove_file(host.plugins().join("bare/1.0.0/checksums.txt")).unwrap();
+    put(&host, &Package::of(Guest::Rust, "unsigned", "1.0.0"), "unsigned/1.0.0").await;
+    put(&host, &signed("changed"), "changed/1.0.0").await;
+    std::fs::write(host.plugins().join("changed/1.0.0/more"), "x").unwrap();
+    put(&host, &signed("signed"), "signed/1.0.0").await;
+    assert_eq!(ids(&sync(&host).await, "added"), ["bare", "changed", "signed", "unsigned"]);
+
+    let stranger =
+        format!("the package counts as unsigned: its signature is right, of the key {}", key.public_base64());
+    for (id, reason) in [
+        ("bare", "pkgtar: missing checksums.txt"),
+        ("unsigned", "the package is unsigned: only its checksums were verified"),
+        ("changed", "pkgtar: file not listed in checksums.txt: more"),
+        ("signed", &stranger),
+    ] {
+        let body = host.command(id, "enable").await.expect(400);
+        assert_eq!(body["code"], "signature_required");
+        let text = body["error"].as_str().unwrap();
+        let start = format!(
+            "plugin \"{id}\" was put into the plugins folder by hand and install.signatures is \"require\": {reason}"
+        );
+        assert!(text.starts_with(&start), "{text}");
+        assert!(text.ends_with("beside its files, or set it to \"warn\""), "{text}");
+        let record = host.plugin(id).await;
+        assert_eq!((&record["status"], &record["signed"]), (&json!("disabled"), &json!(false)));
+    }
+    assert_eq!(host.plugin_processes(), Vec::<i32>::new());
+
+    let body = json!({"name": "us", "key": key.public_pem(), "plugins": ["signed"]});
+    host.post("/api/v1/trust/keys", body).await.expect(201);
+    host.command("signed", "enable").await.expect(200);
+    let record = host.plugin("signed").await;
+    assert_eq!(
+        json!([record["signed"], record["signer"], record["signer_key"], record["sideloaded"]]),
+        json!([true, "us", key.public_base64(), null])
+    );
+    assert!(record["executable_sha256"].is_string() && !record.to_string().contains("taken over"), "{record}");
+    // As good as a package: what it was signed with counts for the install, not for ever.
+    std::fs::remove_file(host.home().join("trust/us.pub")).unwrap();
+    host.kill();
+    host.spawn().await;
+    host.status("signed", "active").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_nothing_vouches_for_runs_with_a_warning_until_signatures_are_required() {
+    let mut host = Host::start_with(Settings::toml(FAST)).await;
+    put(&host, &Package::of(Guest::Rust, "demo", "1.0.0"), "demo/1.0.0").await;
+    sync(&host).await;
+    host.command("demo", "enable").await.expect(200);
+    let record = host.plugin("demo").await;
+    let warning = "taken over from the plugins folder, and nothing vouches for its files: the package is unsigned: only its \
+                   checksums were verified";
+    assert_eq!((&record["warnings"], &record["sideloaded"]), (&json!([warning]), &json!(true)));
+    assert_eq!(host.stop().await, Some(0));
+    host.set_toml(&format!("{FAST}{REQUIRE}"));
+    host.spawn().await;
+    let record = host.status("demo", "error").await;
+    assert_eq!(record["restarting"], false);
+    assert!(record["last_error"].as_str().unwrap().contains("install.signatures is \"require\""), "{record}");
+    assert_eq!(host.recorded("demo", "starts.jsonl").len(), 1, "it was not started again");
+    host.command("demo", "enable").await.expect(400);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_without_checksums_comes_back_after_a_crash_in_its_upgrade() {
+    for failpoint in ["upgrade.held", "upgrade.undoing"] {
+        let mut host = Host::start_with(Settings::toml(FAST)).await;
+        put(&host, &Package::of(Guest::Rust, "demo", "1.0.0"), "demo/1.0.0").await;
+        std::fs::remove_file(host.plugins().join("demo/1.0.0/checksums.txt")).unwrap();
+        sync(&host).await;
+        host.command("demo", "enable").await.expect(200);
+        host.arm(failpoint);
+        let lame = Package::of(Guest::Rust, "demo", "1.1.0").switches(&json!({"crash_before_handshake": 3}));
+        host.upload(lame.archive().await).await;
+        host.kill();
+        host.disarm();
+        host.spawn().await;
+        eventually(&format!("{failpoint}: the version before runs"), || async {
+            let record = host.plugin("demo").await;
+            let ended =
+                ["rolled_back", "interrupted"].contains(&record["last_upgrade"]["outcome"].as_str().unwrap_or(""));
+            ended && record["version"] == "1.0.0" && record["status"] == "active" && record["sideloaded"] == true
+        })
+        .await;
     }
 }

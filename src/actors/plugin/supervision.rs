@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use actix::{AsyncContext, Context, WeakAddr};
+use actix::{AsyncContext, Context, Handler, Message, WeakAddr};
 use time::OffsetDateTime;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -36,6 +36,23 @@ pub struct Running {
     _ended: DropGuard,
 }
 
+/// What the executable must be from the next start on; without effect when that is known already.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Pin(pub String);
+
+impl Handler<Pin> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Pin(sha256): Pin, _: &mut Context<Self>) {
+        if self.live.executable_sha256.is_none() {
+            self.live.executable_sha256 = Some(sha256);
+            self.live.revision += 1;
+            self.report();
+        }
+    }
+}
+
 /// What a task of this actor has to report.
 pub enum Happened {
     /// An input of the lifecycle.
@@ -66,9 +83,13 @@ impl PluginActor {
         match happened {
             Happened::Input(input) => self.step(input, ctx),
             Happened::Launch(generation, Ok(launched)) => self.launched(generation, launched, ctx),
-            Happened::Launch(generation, Err(LaunchFailure(why))) => {
+            Happened::Launch(generation, Err(failure)) => {
                 self.abort = None;
-                self.step(Input::LaunchFailed(generation, why), ctx);
+                let input = match failure {
+                    LaunchFailure::Passing(why) => Input::LaunchFailed(generation, why),
+                    LaunchFailure::Lasting(why) => Input::Unlaunchable(generation, why),
+                };
+                self.step(input, ctx);
             }
         }
     }
@@ -176,7 +197,7 @@ impl PluginActor {
     fn launch_request(&self, generation: u64, abort: CancellationToken) -> Result<LaunchRequest, LaunchFailure> {
         let platform = host_platform();
         let Some(executable) = self.manifest.runtime.executables.get(&platform) else {
-            return Err(LaunchFailure(format!(
+            return Err(LaunchFailure::Lasting(format!(
                 "the manifest declares no executable for this host's platform {platform}; install a package built for it"
             )));
         };

@@ -39,8 +39,9 @@ use crate::{
         platform::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
+        upgrade::is_unproven,
     },
-    store::{packages::PackageStore, records::RecordStore},
+    store::{packages::PackageStore, records::RecordStore, trust::TrustStore},
 };
 
 pub(super) struct Entry {
@@ -60,12 +61,20 @@ pub(super) struct Entry {
     pub(super) disk: Disk,
 }
 
+/// What the registry reads and writes.
+pub struct Files {
+    pub records: RecordStore,
+    pub packages: PackageStore,
+    pub trust: TrustStore,
+}
+
 /// The actor.
 pub struct Registry {
     pub(super) config: Arc<Config>,
     pub(super) surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
-    packages: PackageStore,
+    pub(super) packages: PackageStore,
+    pub(super) trust: TrustStore,
     pub(super) bus: EventBusHandle,
     pub(super) told: Told,
     found: Vec<PluginRecord>,
@@ -84,8 +93,7 @@ impl Registry {
     pub(super) fn new(
         config: Arc<Config>,
         surroundings: Arc<Surroundings>,
-        records: RecordStore,
-        packages: PackageStore,
+        Files { records, packages, trust }: Files,
         bus: EventBusHandle,
         found: Vec<PluginRecord>,
         earlier: BTreeMap<PluginId, Vec<LogLine>>,
@@ -95,6 +103,7 @@ impl Registry {
             surroundings,
             records,
             packages,
+            trust,
             bus,
             told: Told::default(),
             found,
@@ -218,7 +227,11 @@ impl Registry {
     }
 
     /// Has a plugin's actor do something, then waits until the result is on disk.
-    fn operate(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+    pub(super) fn operate(
+        &mut self,
+        id: PluginId,
+        want: Want,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         let Some(entry) = self.entries.get(&id) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -274,7 +287,7 @@ impl Actor for Registry {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         for record in std::mem::take(&mut self.found) {
-            if record.state.status == Status::Registered {
+            if is_unproven(&record) {
                 self.unverified.insert(record.id().clone());
             }
             self.told.remember(&record);
@@ -315,6 +328,9 @@ impl Handler<Operate> for Registry {
         }
         if let Err(error) = self.check_host(&id, want) {
             return Box::pin(fut::ready(Err(error)));
+        }
+        if self.asks_for_vouching(&id, want) {
+            return self.vouch_then(id, want, claimed);
         }
         if matches!(want, Want::Started | Want::Booted) && self.unverified.contains(&id) {
             return self.verify_then(id, want, claimed);

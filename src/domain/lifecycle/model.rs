@@ -92,6 +92,8 @@ pub enum Input {
     Launched(u64),
     /// The launch of this generation failed or was aborted; nothing of the process is left.
     LaunchFailed(u64, String),
+    /// The same, and another launch of what is installed would fail like this one: nothing is repeated.
+    Unlaunchable(u64, String),
     /// The process of this generation has ended and was reaped.
     Exited(u64, String),
     /// A health ping of this generation was answered.

@@ -65,6 +65,7 @@ fn every_input(generation: u64) -> Vec<(&'static str, Input)> {
         ("broken", Input::Broken("b".into())),
         ("launched", Input::Launched(generation)),
         ("launch failed", Input::LaunchFailed(generation, "f".into())),
+        ("unlaunchable", Input::Unlaunchable(generation, "u".into())),
         ("exited", Input::Exited(generation, "x".into())),
         ("ping ok", Input::PingOk(generation)),
         ("ping failed", Input::PingFailed(generation, "p".into())),
