@@ -23,35 +23,52 @@ const SHOWN_BYTES: usize = 300;
 struct Endpoint {
     method: Method,
     path: &'static str,
+    /// The path for people, in figures, spans and log lines.
+    shown: &'static str,
     action: Action,
     handler: fn() -> Route,
 }
 
+impl Endpoint {
+    const fn new(method: Method, path: &'static str, action: Action, handler: fn() -> Route) -> Self {
+        Self { method, path, shown: path, action, handler }
+    }
+
+    /// For a path whose pattern has the router's own notation in it.
+    const fn shown_as(mut self, path: &'static str) -> Self {
+        self.shown = path;
+        self
+    }
+}
+
 const fn get(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::GET, path, action, handler }
+    Endpoint::new(Method::GET, path, action, handler)
 }
 
 const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::POST, path, action, handler }
+    Endpoint::new(Method::POST, path, action, handler)
 }
 
 const fn put(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::PUT, path, action, handler }
+    Endpoint::new(Method::PUT, path, action, handler)
 }
 
 const fn patch(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::PATCH, path, action, handler }
+    Endpoint::new(Method::PATCH, path, action, handler)
 }
 
 const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::DELETE, path, action, handler }
+    Endpoint::new(Method::DELETE, path, action, handler)
 }
 
 /// A webhook's key and what follows it; the handler takes both apart from the raw address.
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
+/// The same for people.
+const WEBHOOK_SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
+
 /// Every route of the host.
-static TABLE: [Endpoint; 33] = [
+static TABLE: &[Endpoint] = &[
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     // The handler asks for `MetricsRead`, unless `metrics.public` is set.
@@ -68,8 +85,8 @@ static TABLE: [Endpoint; 33] = [
     post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
     get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)),
     // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
-    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
-    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
+    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).shown_as(WEBHOOK_SHOWN),
+    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).shown_as(WEBHOOK_SHOWN),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
     get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)),
     post("/api/v1/secrets", Action::SecretWrite, || web::to(secrets::create)),
@@ -89,14 +106,19 @@ static TABLE: [Endpoint; 33] = [
     post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
 
+/// How the route of this pattern is shown in figures, spans and log lines; a pattern that is not the table's as it is.
+pub fn shown(pattern: &str) -> &str {
+    TABLE.iter().find(|endpoint| endpoint.path == pattern).map_or(pattern, |endpoint| endpoint.shown)
+}
+
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,
 /// unknown paths 404.
 pub fn configure(config: &mut ServiceConfig) {
     let mut methods: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         methods.entry(endpoint.path).or_default().push(endpoint);
     }
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         // Taken out with the path's first entry, so that each path is registered once and in order.
         let Some(endpoints) = methods.remove(endpoint.path) else { continue };
         let allow = endpoints.iter().map(|endpoint| endpoint.method.as_str()).collect::<Vec<_>>().join(", ");

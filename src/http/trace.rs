@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{Services, trace_context};
+use super::{Services, routes, trace_context};
 use crate::domain::clean;
 
 /// Carries the request's id in the answer, unless a plugin's answer has its own.
@@ -44,12 +44,13 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
         {
             answer.headers_mut().insert(REQUEST_ID, value);
         }
-        let route = answer.request().match_pattern().unwrap_or_else(|| "none".to_owned());
+        let pattern = answer.request().match_pattern();
+        let route = pattern.as_deref().map_or("none", routes::shown);
         if let Some(services) = services {
             if services.traced {
-                trace_context::describe(&Span::current(), method.as_str(), &route, answer.status().as_u16());
+                trace_context::describe(&Span::current(), method.as_str(), route, answer.status().as_u16());
             }
-            services.requests.answered(&route, method.as_str(), answer.status().as_u16(), begin.elapsed());
+            services.requests.answered(route, method.as_str(), answer.status().as_u16(), begin.elapsed());
         }
         let plugin = answer.request().match_info().get("id").map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
