@@ -13,7 +13,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Semaphore,
     task::JoinHandle,
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -105,11 +105,12 @@ pub enum AppError {
     Server(#[source] io::Error),
 }
 
-/// Runs the host until SIGINT or SIGTERM.
+/// Runs the host until SIGINT or SIGTERM. Answers what its stop has left of `timing.shutdown_timeout`: what comes after
+/// must not take longer.
 ///
 /// # Errors
 /// [`AppError`] when it cannot start; nothing it started is left then.
-pub fn run(config: Config) -> Result<(), AppError> {
+pub fn run(config: Config) -> Result<Duration, AppError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(AppError::Runtime)?;
     actix::System::with_tokio_rt(move || runtime).block_on(Host::run(config))
 }
@@ -133,7 +134,7 @@ struct InboxKeeper {
 }
 
 impl Host {
-    async fn run(config: Config) -> Result<(), AppError> {
+    async fn run(config: Config) -> Result<Duration, AppError> {
         let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Runtime)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Runtime)?;
         let mut host = Self::start(config).await?;
@@ -153,12 +154,17 @@ impl Host {
         // Tells of a task that was never ended; workers of the web server have runtimes of their own.
         tracing::debug!(count = tokio::runtime::Handle::current().metrics().num_alive_tasks(), "tasks alive");
         boot.abort();
-        tokio::select! {
-            () = host.stop() => {}
-            _ = terminate.recv() => tracing::warn!("second signal: the host ends at once"),
-            _ = interrupt.recv() => tracing::warn!("second signal: the host ends at once"),
+        let ends = Instant::now() + host.config.timing.shutdown_timeout;
+        let in_order = tokio::select! {
+            () = host.stop() => true,
+            _ = terminate.recv() => false,
+            _ = interrupt.recv() => false,
+        };
+        if !in_order {
+            tracing::warn!("second signal: the host ends at once");
+            return outcome.map(|()| Duration::ZERO);
         }
-        outcome
+        outcome.map(|()| ends.saturating_duration_since(Instant::now()))
     }
 
     async fn start(config: Config) -> Result<Self, AppError> {

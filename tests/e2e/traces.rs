@@ -171,6 +171,21 @@ async fn a_collector_that_is_away_is_told_once_and_costs_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_hangs_does_not_lengthen_the_stop_beyond_its_limit() {
+    let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let toml = format!("{}telemetry_timeout = \"1h\"\nshutdown_timeout = \"2s\"\n", settings(&url).toml);
+    let mut host = Host::start_with(Settings::toml(&toml)).await;
+    host.get("/health").await.expect(200);
+    let (_stream, _) = collector.accept().await.unwrap();
+    let asked = tokio::time::Instant::now();
+    assert_eq!(host.stop().await, Some(0));
+    let took = asked.elapsed();
+    assert!(took < std::time::Duration::from_secs(4), "{took:?}");
+    assert!(host.log().contains("the last spans were not sent"), "it is told");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lines_of_the_json_log_carry_the_plugin_and_the_event() {
     let host = Host::start_with(Settings::default().env("KANDEV_LOG_FORMAT", "json")).await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
