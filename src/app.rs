@@ -217,6 +217,7 @@ impl Host {
                 vault.clone(),
                 Arc::new(bus.clone()),
                 limits,
+                timing,
             )),
             log_files: log_files.clone(),
         };

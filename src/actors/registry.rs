@@ -149,6 +149,12 @@ pub enum RegistryError {
     /// The database failed; the text is for the log.
     #[error("plugin state: {0}")]
     State(#[from] StateError),
+    /// A dropped package cannot be read.
+    #[error("the package cannot be read: {0}; let the user that the host runs as read it")]
+    Unreadable(std::io::Error),
+    /// The sync under way did not end in `timing.sync_wait`.
+    #[error("another sync is under way and takes long; try again when it is done (timing.sync_wait)")]
+    SyncUnderWay,
     /// The vault failed; the text is for the log.
     #[error("plugin secrets: {0}")]
     Vault(#[from] VaultError),

@@ -4,10 +4,13 @@
 //! What to do is `domain::sync`'s decision; this runs the steps. Each claims its plugin id, as an install does, and one
 //! that fails is told and does not stop the others. A package takes the way of an upload, with every rule of it.
 
-use std::{future::Future, path::PathBuf, sync::Arc};
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use time::OffsetDateTime;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 
 use super::{
     PluginView,
@@ -38,6 +41,7 @@ const UNVERIFIED: &str = "taken over from the plugins folder: neither checksums 
 /// Lets one sync run at a time and bounds those that wait.
 pub struct SyncDesk {
     turn: Semaphore,
+    patience: Duration,
     room: Semaphore,
 }
 
@@ -48,18 +52,18 @@ struct Turn<'a> {
 }
 
 impl SyncDesk {
-    /// So many syncs run or wait.
-    pub fn new(syncs: usize) -> Self {
-        Self { turn: Semaphore::new(1), room: Semaphore::new(syncs) }
+    /// So many syncs run or wait, and one waits at most for `patience`.
+    pub fn new(syncs: usize, patience: Duration) -> Self {
+        Self { turn: Semaphore::new(1), room: Semaphore::new(syncs), patience }
     }
 
     async fn turn(&self) -> Result<Turn<'_>, RegistryError> {
         let room = self.room.try_acquire().map_err(|_| RegistryError::TooManySyncs)?;
-        let turn = self.turn.acquire().await.map_err(|_| RegistryError::Stopping)?;
-        Ok(Turn { _turn: turn, _room: Some(room) })
+        let turn = timeout(self.patience, self.turn.acquire()).await.map_err(|_| RegistryError::SyncUnderWay)?;
+        Ok(Turn { _turn: turn.map_err(|_| RegistryError::Stopping)?, _room: Some(room) })
     }
 
-    /// The host's own start waits for nobody's place.
+    /// The host's own start waits for nobody's place, and until a sync that was faster has ended.
     async fn turn_of_boot(&self) -> Result<Turn<'_>, RegistryError> {
         let turn = self.turn.acquire().await.map_err(|_| RegistryError::Stopping)?;
         Ok(Turn { _turn: turn, _room: None })
@@ -297,4 +301,25 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RegistryError> + Send + 'static,
 ) -> Result<T, RegistryError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(RegistryError::Storage(error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sync_waits_for_the_one_under_way_no_longer_than_its_patience() {
+        let desk = SyncDesk::new(2, Duration::from_secs(60));
+        let first = desk.turn().await.ok().unwrap();
+        let mut second = Box::pin(desk.turn());
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert!(matches!(desk.turn().await.err(), Some(RegistryError::TooManySyncs)));
+        let asked = tokio::time::Instant::now();
+        assert!(matches!(second.await.err(), Some(RegistryError::SyncUnderWay)));
+        assert_eq!(asked.elapsed(), Duration::from_secs(60));
+        let mut third = Box::pin(desk.turn());
+        assert!(futures_util::poll!(&mut third).is_pending(), "who has given up takes no place");
+        drop(first);
+        third.await.ok().unwrap();
+    }
 }

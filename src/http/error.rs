@@ -313,6 +313,7 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::Ask(ask) => describe_ask(ask),
     }
 }
+        RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
 
 fn describe_settings(error: &SettingsError) -> Described {
     match error {
