@@ -7,22 +7,28 @@
 
 mod actor;
 mod announce;
+mod boot;
 mod claims;
 mod disk;
 mod logs;
 mod messages;
 mod version;
+mod views;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
+use self::{
+    actor::Found,
+    messages::{BootAll, Get, List, Logs, Lookup, Records, Show, StopAll},
+};
 pub(super) use self::{
     actor::Registry,
     claims::{Claim, ClaimGuard, Claimed, Seize},
     messages::{Adopt, Departed, Forget, Operate, Restore},
     version::NoteUpgrade,
+    views::ForgetUnreadable,
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
@@ -60,6 +66,9 @@ pub enum RegistryError {
     /// No such plugin.
     #[error("plugin not found")]
     NotFound(String),
+    /// The plugin's record could not be read when the host started.
+    #[error("plugin \"{0}\" has a record that cannot be read: its last_error names the file and what can be done")]
+    RecordUnreadable(PluginId),
     /// An install, upgrade, uninstall or a save of the settings of this id is under way.
     #[error("plugin \"{0}\" is being installed, upgraded, configured or uninstalled; try again when that is done")]
     Busy(PluginId),
@@ -213,6 +222,8 @@ pub struct Parts {
     pub bus: EventBusHandle,
     /// The records found at start.
     pub found: Vec<PluginRecord>,
+    /// What is shown of the records that cannot be read ([`PluginRecord::unreadable`]).
+    pub unreadable: Vec<PluginRecord>,
     /// Log lines that an earlier host wrote, of the plugins found.
     pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
@@ -254,12 +265,12 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found, earlier_lines } =
-            parts;
+        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, .. } = parts;
+        let found = Found { records: parts.found, unreadable: parts.unreadable, earlier_lines: parts.earlier_lines };
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs);
         let (settings, places) = (Arc::clone(&config), packages.clone());
-        let addr = start(Registry::new(settings, surroundings, records, places, bus, found, earlier_lines));
+        let addr = start(Registry::new(settings, surroundings, records, places, bus, found));
         let shared = Shared { addr, config, packages, trust, state, vault, db, user_home, sync, log_files };
         Self { shared: Arc::new(shared) }
     }
@@ -268,7 +279,7 @@ impl RegistryHandle {
     /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
     /// has ended.
     pub async fn boot(&self) -> Result<(), RegistryError> {
-        let plugins = self.list().await?;
+        let plugins = self.records().await?;
         let starts = plugins.len() as u32 + 1;
         let installer = self.installer();
         let unfinished = installer.claim_unfinished(plugins).await;
@@ -286,12 +297,22 @@ impl RegistryHandle {
         Syncer::new(Arc::clone(&self.shared)).sync().await
     }
 
-    /// All plugins, by id.
+    /// The records of all plugins but the unreadable ones.
+    pub(super) async fn records(&self) -> Result<Vec<PluginRecord>, RegistryError> {
+        Ok(ask(&self.shared.addr, Records, self.shared.ask_timeout()).await?)
+    }
+
+    /// All plugins, by id, to be shown: one whose record cannot be read is in `error`.
     pub async fn list(&self) -> Result<Vec<PluginView>, RegistryError> {
         Ok(ask(&self.shared.addr, List, self.shared.ask_timeout()).await?)
     }
 
-    /// One plugin.
+    /// One plugin, to be shown.
+    pub async fn show(&self, id: &str) -> Result<PluginView, RegistryError> {
+        ask(&self.shared.addr, Show(id.to_owned()), self.shared.ask_timeout()).await?
+    }
+
+    /// One plugin, to work with; its record can be read.
     pub async fn get(&self, id: &str) -> Result<PluginView, RegistryError> {
         ask(&self.shared.addr, Get(id.to_owned()), self.shared.ask_timeout()).await?
     }

@@ -13,7 +13,6 @@ use tokio::{
 };
 
 use super::{
-    PluginView,
     installer::Installer,
     plugin::Want,
     registry::{Adopt, Claim, Claimed, Departed, Forget, Operate, RegistryError, RegistryHandle, Shared},
@@ -35,8 +34,8 @@ use crate::{
 /// Text of a failure that is the host's own; its reason is in the log.
 const INTERNAL: &str = "internal error, the host's log has the reason";
 
-/// Kept on the record of what was taken over.
-const UNVERIFIED: &str = "taken over from the plugins folder: neither checksums nor a signature were verified";
+/// Told of a plugin that another command has claimed.
+const BUSY: &str = "another command for the plugin is under way; sync again when it is done";
 
 /// Lets one sync run at a time and bounds those that wait.
 pub struct SyncDesk {
@@ -127,10 +126,10 @@ impl Syncer {
     }
 
     async fn look(&self, asked: bool) -> Result<Plan, RegistryError> {
-        let plugins = RegistryHandle { shared: Arc::clone(&self.shared) }.list().await?;
+        let plugins = RegistryHandle { shared: Arc::clone(&self.shared) }.records().await?;
         let registered = plugins
             .into_iter()
-            .map(|PluginView { record, .. }| (record.id().clone(), PathBuf::from(&record.state.install_path)))
+            .map(|record| (record.id().clone(), PathBuf::from(&record.state.install_path)))
             .collect();
         let limits = &self.shared.config.limits;
         let bounds = SurveyLimits { items: limits.sync_items, manifest: limits.manifest_bytes };
@@ -209,7 +208,7 @@ impl Syncer {
         }
         let state = RecordState {
             status: Status::Disabled,
-            warnings: record::keep_warnings(&[UNVERIFIED.to_owned()]),
+            warnings: record::keep_warnings(&[record::TAKEN_OVER.to_owned()]),
             ..RecordState::installed(place.to_string_lossy().into_owned(), OffsetDateTime::now_utc())
         };
         let version = manifest.version.clone();

@@ -286,6 +286,7 @@ fn describe_fetch(error: &FetchError) -> Described {
 fn describe_registry(error: &RegistryError) -> Described {
     match error {
         RegistryError::NotFound(_) => plain(StatusCode::NOT_FOUND, "plugin_not_found", "plugin not found"),
+        RegistryError::RecordUnreadable(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "record_unreadable", error),
         RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
         RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
         RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
