@@ -149,6 +149,12 @@ pub enum RegistryError {
     /// As many syncs run or wait as may.
     #[error("too many syncs at once, try again (limits.syncs)")]
     TooManySyncs,
+    /// A dropped package cannot be read.
+    #[error("the package cannot be read: {0}; let the user that the host runs as read it")]
+    Unreadable(std::io::Error),
+    /// The sync under way did not end in `timing.sync_wait`.
+    #[error("another sync is under way and takes long; try again when it is done (timing.sync_wait)")]
+    SyncUnderWay,
     /// The host ends and takes no commands.
     #[error("the host is stopping")]
     Stopping,
@@ -158,12 +164,6 @@ pub enum RegistryError {
     /// The database failed; the text is for the log.
     #[error("plugin state: {0}")]
     State(#[from] StateError),
-    /// A dropped package cannot be read.
-    #[error("the package cannot be read: {0}; let the user that the host runs as read it")]
-    Unreadable(std::io::Error),
-    /// The sync under way did not end in `timing.sync_wait`.
-    #[error("another sync is under way and takes long; try again when it is done (timing.sync_wait)")]
-    SyncUnderWay,
     /// The vault failed; the text is for the log.
     #[error("plugin secrets: {0}")]
     Vault(#[from] VaultError),
@@ -268,7 +268,7 @@ impl RegistryHandle {
         let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, .. } = parts;
         let found = Found { records: parts.found, unreadable: parts.unreadable, earlier_lines: parts.earlier_lines };
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
-        let sync = SyncDesk::new(config.limits.syncs);
+        let sync = SyncDesk::new(config.limits.syncs, config.timing.sync_wait);
         let (settings, places) = (Arc::clone(&config), packages.clone());
         let addr = start(Registry::new(settings, surroundings, records, places, bus, found));
         let shared = Shared { addr, config, packages, trust, state, vault, db, user_home, sync, log_files };
@@ -277,7 +277,7 @@ impl RegistryHandle {
 
     /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
     /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
-    /// has ended.
+    /// has ended, but of a plugin that a command holds at its turn: that start comes when the command is done.
     pub async fn boot(&self) -> Result<(), RegistryError> {
         let plugins = self.records().await?;
         let starts = plugins.len() as u32 + 1;

@@ -40,8 +40,8 @@ const BUSY: &str = "another command for the plugin is under way; sync again when
 /// Lets one sync run at a time and bounds those that wait.
 pub struct SyncDesk {
     turn: Semaphore,
-    patience: Duration,
     room: Semaphore,
+    patience: Duration,
 }
 
 /// The right to sync.
@@ -174,7 +174,7 @@ impl Syncer {
 
     /// Stops a plugin whose folder is gone and leaves it in error; false when the folder is back, or the plugin is gone.
     async fn missing(&self, id: &PluginId) -> Result<bool, RegistryError> {
-        let Some(Claimed { guard: _claim, present: Some(present) }) = self.claim(id).await? else { return Ok(false) };
+        let Claimed { guard: _claim, present: Some(present) } = self.claim(id).await? else { return Ok(false) };
         let mut record = present.record;
         let (packages, place) = (self.shared.packages.clone(), PathBuf::from(&record.state.install_path));
         if !blocking(move || Ok(packages.is_missing(&place)?)).await? {
@@ -200,7 +200,7 @@ impl Syncer {
     /// Takes over what lies in a version's folder, off. Its files are the operator's word: nothing vouches for them, so
     /// it is never started by itself.
     async fn register(&self, id: &PluginId, manifest: Manifest) -> Result<bool, RegistryError> {
-        let Some(Claimed { guard: _claim, present: None }) = self.claim(id).await? else { return Ok(false) };
+        let Claimed { guard: _claim, present: None } = self.claim(id).await? else { return Ok(false) };
         let place = self.shared.packages.version_folder(id, &manifest.version);
         let (packages, folder) = (self.shared.packages.clone(), place.clone());
         if blocking(move || Ok(packages.is_missing(&folder)?)).await? {
@@ -254,20 +254,16 @@ impl Syncer {
 
     /// Deletes unfinished files of a plugin about which nothing is under way.
     async fn clean(&self, id: &PluginId) -> Result<(), RegistryError> {
-        let Some(Claimed { guard: _claim, .. }) = self.claim(id).await? else { return Ok(()) };
+        let Claimed { guard: _claim, .. } = self.claim(id).await?;
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let count = blocking(move || Ok(packages.remove_leftovers(&owner)?)).await?;
         tracing::info!(plugin.id = %id, count, "unfinished files were removed");
         Ok(())
     }
 
-    /// Nothing when another command has the id: what is under way is not for a sync to judge.
-    async fn claim(&self, id: &PluginId) -> Result<Option<Claimed>, RegistryError> {
-        match ask(&self.shared.addr, Claim(id.clone()), self.shared.ask_timeout()).await? {
-            Ok(claimed) => Ok(Some(claimed)),
-            Err(RegistryError::Busy(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// `Busy` when another command has the id: what is under way is not for a sync to judge.
+    async fn claim(&self, id: &PluginId) -> Result<Claimed, RegistryError> {
+        ask(&self.shared.addr, Claim(id.clone()), self.shared.ask_timeout()).await?
     }
 
     async fn adopt(&self, record: PluginRecord) -> Result<(), RegistryError> {
@@ -278,15 +274,26 @@ impl Syncer {
 fn staging(error: StageError<std::io::Error>) -> RegistryError {
     match error {
         StageError::TooLarge(error) => RegistryError::Package(error),
-        StageError::Source(error) => RegistryError::Storage(error.to_string()),
+        StageError::Source(error) => RegistryError::Unreadable(error),
         StageError::File(error) => RegistryError::Storage(error.to_string()),
         StageError::Interrupted(error) => RegistryError::Storage(error.to_string()),
     }
 }
 
-/// The reason for the operator; what is the host's own trouble goes to the log.
+/// The reason for the operator, with what to do about it by a sync or beside it; what is the host's own trouble goes to
+/// the log.
 fn told(error: &RegistryError, path: &str) -> String {
     match error {
+        RegistryError::Busy(_) => BUSY.to_owned(),
+        // A sync has no place for the operator's word.
+        RegistryError::ConsentNeeded { id, difference, .. } => {
+            let (version, needs) = (&difference.offered, &difference.needs);
+            format!(
+                "plugin \"{id}\": version {version} {difference}; a sync does not take that upon itself: look at it with \
+                 `kandev-host plugin inspect`, and to install it all the same use `kandev-host plugin install --accept \
+                 {needs}` with this file, or upload it with accept={needs}"
+            )
+        }
         RegistryError::Storage(_) | RegistryError::State(_) => {
             tracing::error!(path, %error, "an item of the plugins folder failed");
             INTERNAL.to_owned()
