@@ -125,6 +125,13 @@ pub struct Timing {
     /// How long a save of a plugin's settings waits for earlier saves of the same plugin; later: 409. Default 60 s.
     #[serde(with = "duration::one")]
     pub config_wait: Duration,
+    /// How long a sync waits for the one that runs; later: 409. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub sync_wait: Duration,
+    /// One call of a plugin to the host: its turn among `limits.host_calls`, receiving it and working on it. Later:
+    /// `DEADLINE_EXCEEDED`. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub host_call_timeout: Duration,
     /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
@@ -197,6 +204,8 @@ impl Default for Timing {
             webhook_timeout_authenticated: secs(150),
             ask_timeout: secs(5),
             config_wait: secs(60),
+            sync_wait: secs(60),
+            host_call_timeout: secs(30),
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             inbox_retry: secs(1),

@@ -39,6 +39,7 @@ use crate::{
         secret::{MAX_VAULT_ID_BYTES, SecretKind, VaultId},
     },
     entities::vault_entry,
+    failpoint,
     store::db::{Db, DbFault, MayBeFault},
 };
 
@@ -195,9 +196,12 @@ impl Vault {
                         Some(value) => self.put(&transaction, &key, id, value).await?,
                     }
                 }
-                Ok(transaction.commit().await?)
+                failpoint::hit("vault.writing");
+                Ok::<_, VaultError>(transaction.commit().await?)
             })
-            .await
+            .await?;
+        failpoint::hit("vault.written");
+        Ok(())
     }
 
     /// Removes every secret that goes with a plugin, and its right to reveal shared ones.

@@ -86,8 +86,14 @@ impl World {
         let launcher = GoPluginLauncher::new(forker.clone(), environment, sockets, timing, limits);
         let tap = Arc::new(Tap::new(launcher));
         let bare = BareState::open(&home.path().join("kandev.db"), limits.database_connections).await?;
-        let inner =
-            Arc::new(HostServices::new(state.clone(), configs.clone(), vault.clone(), Arc::new(bus.clone()), limits));
+        let inner = Arc::new(HostServices::new(
+            state.clone(),
+            configs.clone(),
+            vault.clone(),
+            Arc::new(bus.clone()),
+            timing,
+            limits,
+        ));
         let host_services: Arc<dyn HostServiceFactory> = Arc::new(Beside { inner, bare });
         let surroundings = Surroundings {
             timing: timing.clone(),
@@ -109,6 +115,7 @@ impl World {
             db: db.clone(),
             bus: bus.clone(),
             found: Vec::new(),
+            unreadable: Vec::new(),
             earlier_lines: BTreeMap::new(),
         });
         let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);

@@ -20,7 +20,10 @@ pub use self::preview::Preview;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{Adopt, Claim, ClaimGuard, Departed, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared},
+    registry::{
+        Adopt, Claim, ClaimGuard, Departed, Forget, ForgetUnreadable, Installed, Operate, RegistryError, Restore,
+        Seize, Shared,
+    },
     spawn::{ask, post},
 };
 use crate::{
@@ -193,8 +196,10 @@ impl Installer {
 
     /// See [`super::RegistryHandle::uninstall`].
     pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
-        let present = self.view_of(id).await?;
-        let id = present.record.id().clone();
+        let id = match self.view_of(id).await {
+            Err(RegistryError::RecordUnreadable(id)) => return self.uninstall_unreadable(id).await,
+            present => present?.record.id().clone(),
+        };
         let claim = self.ask_registry(Seize(id.clone())).await??;
         let Some(present) = claim.present else {
             return Err(RegistryError::NotFound(id.as_str().to_owned()));
@@ -217,6 +222,20 @@ impl Installer {
             self.ask_registry(Restore(record)).await??;
             return Err(error);
         }
+        post(&self.shared.addr, Departed(id));
+        Ok(())
+    }
+
+    /// The same for a plugin whose record cannot be read: it has no process, and its files stay as they are when they
+    /// cannot be removed.
+    async fn uninstall_unreadable(&self, id: PluginId) -> Result<(), RegistryError> {
+        let claim = self.ask_registry(Claim(id.clone())).await??;
+        if claim.present.is_some() {
+            // Installed again a moment ago.
+            return Err(RegistryError::Busy(id));
+        }
+        self.remove(&id).await?;
+        post(&self.shared.addr, ForgetUnreadable(id.clone()));
         post(&self.shared.addr, Departed(id));
         Ok(())
     }

@@ -7,12 +7,14 @@
 
 mod actor;
 mod announce;
+mod boot;
 mod claims;
 mod directory;
 mod disk;
 mod logs;
 mod messages;
 mod version;
+mod views;
 mod vouch;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
@@ -24,11 +26,12 @@ pub(super) use self::{
     claims::{Claim, ClaimGuard, Claimed, Seize},
     messages::{Adopt, Departed, Forget, Operate, Restore},
     version::NoteUpgrade,
+    views::ForgetUnreadable,
 };
 use self::{
-    actor::Files,
+    actor::{Files, Found},
     directory::Directory,
-    messages::{BootAll, Get, List, Logs, StopAll},
+    messages::{BootAll, Get, List, Logs, Records, Show, StopAll},
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
@@ -66,6 +69,9 @@ pub enum RegistryError {
     /// No such plugin.
     #[error("plugin not found")]
     NotFound(String),
+    /// The plugin's record could not be read when the host started.
+    #[error("plugin \"{0}\" has a record that cannot be read: its last_error names the file and what can be done")]
+    RecordUnreadable(PluginId),
     /// An install, upgrade, uninstall or a save of the settings of this id is under way.
     #[error("plugin \"{0}\" is being installed, upgraded, configured or uninstalled; try again when that is done")]
     Busy(PluginId),
@@ -157,6 +163,12 @@ pub enum RegistryError {
     /// As many syncs run or wait as may.
     #[error("too many syncs at once, try again (limits.syncs)")]
     TooManySyncs,
+    /// A dropped package cannot be read.
+    #[error("the package cannot be read: {0}; let the user that the host runs as read it")]
+    Unreadable(std::io::Error),
+    /// The sync under way did not end in `timing.sync_wait`.
+    #[error("another sync is under way and takes long; try again when it is done (timing.sync_wait)")]
+    SyncUnderWay,
     /// The host ends and takes no commands.
     #[error("the host is stopping")]
     Stopping,
@@ -224,6 +236,8 @@ pub struct Parts {
     pub bus: EventBusHandle,
     /// The records found at start.
     pub found: Vec<PluginRecord>,
+    /// What is shown of the records that cannot be read ([`PluginRecord::unreadable`]).
+    pub unreadable: Vec<PluginRecord>,
     /// Log lines that an earlier host wrote, of the plugins found.
     pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
@@ -266,12 +280,12 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found, earlier_lines } =
-            parts;
+        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, .. } = parts;
+        let found = Found { records: parts.found, unreadable: parts.unreadable, earlier_lines: parts.earlier_lines };
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
-        let sync = SyncDesk::new(config.limits.syncs);
+        let sync = SyncDesk::new(config.limits.syncs, config.timing.sync_wait);
         let files = Files { records, packages: packages.clone(), trust: trust.clone() };
-        let registry = Registry::new(Arc::clone(&config), surroundings, files, bus, found, earlier_lines);
+        let registry = Registry::new(Arc::clone(&config), surroundings, files, bus, found);
         let directory = registry.directory();
         let addr = start(registry);
         let shared = Shared { addr, directory, config, packages, trust, state, vault, db, user_home, sync, log_files };
@@ -280,9 +294,9 @@ impl RegistryHandle {
 
     /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
     /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
-    /// has ended.
+    /// has ended, but of a plugin that a command holds at its turn: that start comes when the command is done.
     pub async fn boot(&self) -> Result<(), RegistryError> {
-        let plugins = self.list().await?;
+        let plugins = self.records().await?;
         let starts = plugins.len() as u32 + 1;
         let installer = self.installer();
         let unfinished = installer.claim_unfinished(plugins).await;
@@ -300,12 +314,22 @@ impl RegistryHandle {
         Syncer::new(Arc::clone(&self.shared)).sync().await
     }
 
-    /// All plugins, by id.
+    /// The records of all plugins but the unreadable ones.
+    pub(super) async fn records(&self) -> Result<Vec<PluginRecord>, RegistryError> {
+        Ok(ask(&self.shared.addr, Records, self.shared.ask_timeout()).await?)
+    }
+
+    /// All plugins, by id, to be shown: one whose record cannot be read is in `error`.
     pub async fn list(&self) -> Result<Vec<PluginView>, RegistryError> {
         Ok(ask(&self.shared.addr, List, self.shared.ask_timeout()).await?)
     }
 
-    /// One plugin.
+    /// One plugin, to be shown.
+    pub async fn show(&self, id: &str) -> Result<PluginView, RegistryError> {
+        ask(&self.shared.addr, Show(id.to_owned()), self.shared.ask_timeout()).await?
+    }
+
+    /// One plugin, to work with; its record can be read.
     pub async fn get(&self, id: &str) -> Result<PluginView, RegistryError> {
         ask(&self.shared.addr, Get(id.to_owned()), self.shared.ask_timeout()).await?
     }

@@ -28,14 +28,20 @@ in <home>/admin-token. Everything else can be set in <home>/host.toml; `kandev-h
 pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
     let config = config::load(overrides, env)?;
     install_tls();
-    let traces = match config.telemetry.is_on() {
+    let mut traces = match config.telemetry.is_on() {
         true => Some(Traces::start(&config.telemetry, &config.timing, &config.limits)?),
         false => None,
     };
     let _written_at_the_end = start_log(&config.log, traces.as_ref())?;
     log_panics();
     goplugin::warm_up_crypto();
-    Ok(app::run(config)?)
+    let ended = app::run(config);
+    if let (Some(traces), Ok(left)) = (&mut traces, &ended) {
+        traces.finish_within(*left);
+    }
+    // Before the log is: what could not be sent is told there.
+    drop(traces);
+    Ok(ended.map(drop)?)
 }
 
 /// Chooses the process's TLS provider.

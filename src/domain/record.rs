@@ -16,6 +16,9 @@ use super::upgrade::LastUpgrade;
 /// Largest record that is read, in bytes; every record the host writes is smaller.
 pub const MAX_RECORD_BYTES: usize = yaml::MAX_RECORD_BYTES;
 
+/// Shown as the version of a plugin whose record cannot be read.
+const UNKNOWN_VERSION: &str = "unknown";
+
 /// Where a plugin stands, as stored and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -141,6 +144,9 @@ impl RecordState {
     }
 }
 
+/// The warning on the record of a plugin that was taken over from the plugins folder: there is nothing to verify it by.
+pub const TAKEN_OVER: &str = "taken over from the plugins folder: neither checksums nor a signature were verified";
+
 /// Warnings kept on a record, one more line telling how many were not.
 const MAX_WARNINGS: usize = 20;
 /// Longest of them, in bytes.
@@ -172,6 +178,16 @@ impl PluginRecord {
     pub fn new(id: PluginId, mut manifest: Manifest, state: RecordState) -> Self {
         id.as_str().clone_into(&mut manifest.id);
         Self { id, manifest, state }
+    }
+
+    /// What is shown of a plugin whose record cannot be read: in `error`, with this diagnostic, and nothing that only the
+    /// record knew.
+    pub fn unreadable(id: PluginId, diagnostic: String, at: OffsetDateTime) -> Self {
+        let manifest = Manifest { version: UNKNOWN_VERSION.to_owned(), ..Manifest::default() };
+        let state = RecordState { status: Status::Error, ..RecordState::installed(String::new(), at) };
+        let mut record = Self::new(id, manifest, state);
+        record.fail(diagnostic, at);
+        record
     }
 
     /// The plugin's id.

@@ -24,7 +24,7 @@ use kandev_proto::v1::{
 use tonic::{Request, Response, Status, async_trait, service::Routes};
 
 use crate::{
-    config::Limits,
+    config::{Limits, Timing},
     domain::{capability::CapabilitySet, id::PluginId},
     process::HostServiceFactory,
     store::{plugin_config::PluginConfigs, plugin_state::StateStore},
@@ -38,8 +38,7 @@ pub struct HostServices {
     configs: PluginConfigs,
     vault: Vault,
     events: Arc<dyn EventSink>,
-    calls: usize,
-    message_bytes: u64,
+    bounds: gate::Bounds,
 }
 
 impl HostServices {
@@ -49,9 +48,12 @@ impl HostServices {
         configs: PluginConfigs,
         vault: Vault,
         events: Arc<dyn EventSink>,
+        timing: &Timing,
         limits: &Limits,
     ) -> Self {
-        Self { state, configs, vault, events, calls: limits.host_calls, message_bytes: limits.message_bytes }
+        let Limits { host_calls: calls, message_bytes, .. } = *limits;
+        let bounds = gate::Bounds { calls, timeout: timing.host_call_timeout, message_bytes };
+        Self { state, configs, vault, events, bounds }
     }
 }
 
@@ -64,9 +66,9 @@ impl HostServiceFactory for HostServices {
             vault: self.vault.clone(),
             events: self.events.clone(),
         };
-        let bytes = usize::try_from(self.message_bytes).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(self.bounds.message_bytes).unwrap_or(usize::MAX);
         let server = HostServer::new(service).max_decoding_message_size(bytes);
-        Routes::new(gate::Gate::new(server, id.clone(), *capabilities, self.calls, self.message_bytes))
+        Routes::new(gate::Gate::new(server, id.clone(), *capabilities, self.bounds))
     }
 }
 

@@ -286,6 +286,7 @@ fn describe_fetch(error: &FetchError) -> Described {
 fn describe_registry(error: &RegistryError) -> Described {
     match error {
         RegistryError::NotFound(_) => plain(StatusCode::NOT_FOUND, "plugin_not_found", "plugin not found"),
+        RegistryError::RecordUnreadable(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "record_unreadable", error),
         RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
         RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
         RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
@@ -308,8 +309,12 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::Storage(_)
+        | RegistryError::Unreadable(_)
+        | RegistryError::State(_)
+        | RegistryError::Vault(_) => trouble(error),
         RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
+        RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),
     }

@@ -24,39 +24,56 @@ const SHOWN_BYTES: usize = 300;
 struct Endpoint {
     method: Method,
     path: &'static str,
+    /// The path for people, in figures, spans and log lines.
+    shown: &'static str,
     action: Action,
     handler: fn() -> Route,
 }
 
+impl Endpoint {
+    const fn new(method: Method, path: &'static str, action: Action, handler: fn() -> Route) -> Self {
+        Self { method, path, shown: path, action, handler }
+    }
+
+    /// For a path whose pattern has the router's own notation in it.
+    const fn shown_as(mut self, path: &'static str) -> Self {
+        self.shown = path;
+        self
+    }
+}
+
 const fn get(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::GET, path, action, handler }
+    Endpoint::new(Method::GET, path, action, handler)
 }
 
 const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::POST, path, action, handler }
+    Endpoint::new(Method::POST, path, action, handler)
 }
 
 const fn put(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::PUT, path, action, handler }
+    Endpoint::new(Method::PUT, path, action, handler)
 }
 
 const fn patch(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::PATCH, path, action, handler }
+    Endpoint::new(Method::PATCH, path, action, handler)
 }
 
 const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::DELETE, path, action, handler }
+    Endpoint::new(Method::DELETE, path, action, handler)
 }
 
 /// A webhook's key and what follows it; the handler takes both apart from the raw address.
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
+/// The same for people.
+const WEBHOOK_SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
+
 /// Every route of the host.
-static TABLE: [Endpoint; 33] = [
+static TABLE: &[Endpoint] = &[
     // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
     // `PluginWebhookAuthenticated` when the manifest wants a login.
-    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
-    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
+    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).shown_as(WEBHOOK_SHOWN),
+    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).shown_as(WEBHOOK_SHOWN),
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     // The handler asks for `MetricsRead`, unless `metrics.public` is set.
@@ -91,8 +108,8 @@ static TABLE: [Endpoint; 33] = [
     post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
 
-/// The path of the route that took a request, for its access line. Asking actix for it would match the address against
-/// every pattern again.
+/// The path of the route that took a request, as it is shown in figures, spans and log lines. Asking actix for it would
+/// match the address against every pattern again.
 #[derive(Clone, Copy)]
 pub struct Pattern(pub &'static str);
 
@@ -100,17 +117,17 @@ pub struct Pattern(pub &'static str);
 /// unknown paths 404.
 pub fn configure(config: &mut ServiceConfig) {
     let mut methods: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         methods.entry(endpoint.path).or_default().push(endpoint);
     }
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         // Taken out with the path's first entry, so that each path is registered once and in order.
         let Some(endpoints) = methods.remove(endpoint.path) else { continue };
         let allow = endpoints.iter().map(|endpoint| endpoint.method.as_str()).collect::<Vec<_>>().join(", ");
-        let path = endpoint.path;
-        let resource = web::resource(path).default_service(web::to(move |request: HttpRequest| {
+        let shown = endpoint.shown;
+        let resource = web::resource(endpoint.path).default_service(web::to(move |request: HttpRequest| {
             let allow = allow.clone();
-            request.extensions_mut().insert(Pattern(path));
+            request.extensions_mut().insert(Pattern(shown));
             async move { Err::<&str, _>(ApiError::Method { allow }) }
         }));
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));
@@ -124,9 +141,9 @@ pub fn configure(config: &mut ServiceConfig) {
 }
 
 fn route(endpoint: &Endpoint) -> Route {
-    let (action, path) = (endpoint.action, endpoint.path);
+    let (action, shown) = (endpoint.action, endpoint.shown);
     let gate = from_fn(move |request: ServiceRequest, next: Next<_>| {
-        request.extensions_mut().insert(Pattern(path));
+        request.extensions_mut().insert(Pattern(shown));
         gate::admit(action, request, next)
     });
     (endpoint.handler)().method(endpoint.method.clone()).wrap(gate)

@@ -7,9 +7,7 @@ mod support;
 
 mod config;
 #[cfg(feature = "failpoints")]
-mod config_crashes;
-#[cfg(feature = "failpoints")]
-mod crash_points;
+mod crashes;
 mod database;
 mod diagnosis;
 mod events;

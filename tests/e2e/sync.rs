@@ -130,7 +130,7 @@ async fn packages_are_installed_like_uploads_and_go_when_a_record_came_of_them()
     let errors = errors(&host, &report);
     let reasons: Vec<_> = errors.iter().map(|(path, reason)| (path.as_str(), reason.as_str())).collect();
     let [special, unlisted, broken, too_old, again] = &reasons[..] else { panic!("{reasons:?}") };
-    assert_eq!(*special, ("/f.tar.gz", "not a regular file; links are not followed"));
+    assert_eq!(*special, ("/f.tar.gz", "a link is not followed; put the package itself here"));
     assert_eq!(*unlisted, ("/c.tar.gz", "pkgtar: file not listed in checksums.txt: extra"));
     assert_eq!(broken.0, "/d.tar.gz");
     assert_eq!(
@@ -149,6 +149,47 @@ async fn packages_are_installed_like_uploads_and_go_when_a_record_came_of_them()
     assert_eq!(host.plugin("dies").await["status"], "error");
     assert_eq!(host.plugin("older").await["version"], "1.1.0");
     assert_eq!(host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_package_that_needs_consent_is_refused_with_the_way_that_gives_it() {
+    let host = Host::start_with(Settings::toml(FAST)).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let more = |text: String| text.replace("capabilities:", "capabilities:\n  secrets: true");
+    drop_package(&host, &Package::of(Guest::Rust, "demo", "1.1.0").manifest(more), "demo.tar.gz").await;
+    std::fs::create_dir(host.plugins().join("folder.tar.gz")).unwrap();
+    let report = sync(&host).await;
+    let told = errors(&host, &report);
+    let [folder, consent] = &told[..] else { panic!("{told:?}") };
+    let reason = "a folder with the name of a package; put the package file itself here";
+    assert_eq!((folder.0.as_str(), folder.1.as_str()), ("/folder.tar.gz", reason));
+    assert_eq!(consent.0, "/demo.tar.gz");
+    let command = "plugin install --accept capabilities";
+    assert!(consent.1.contains(command) && !consent.1.contains("with the request"), "{consent:?}");
+    // The advice works.
+    let archive = std::fs::read(host.plugins().join("demo.tar.gz")).unwrap();
+    host.upload_with("?accept=capabilities", archive).await.expect(201);
+    assert_eq!(host.plugin("demo").await["version"], "1.1.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_another_command_has_claimed_is_told_and_left_to_it() {
+    let host = Host::start_with(Settings::toml(FAST)).await;
+    let slow = Package::of(Guest::Rust, "demo", "1.0.0").switches(&json!({"slow_start_ms": 3000}));
+    let archive = slow.archive().await;
+    let during = async {
+        eventually("it is being started", || async { !host.plugin_processes().is_empty() }).await;
+        assert_eq!(host.plugin("demo").await["status"], "registered");
+        std::fs::rename(host.plugins().join("demo/1.0.0"), host.home().join("away")).unwrap();
+        let report = sync(&host).await;
+        std::fs::rename(host.home().join("away"), host.plugins().join("demo/1.0.0")).unwrap();
+        assert_eq!(ids(&report, "missing"), Vec::<String>::new());
+        let reason = "another command for the plugin is under way; sync again when it is done".to_owned();
+        assert_eq!(errors(&host, &report), [("/demo".to_owned(), reason)]);
+    };
+    let (installed, ()) = tokio::join!(host.upload(archive), during);
+    assert_eq!(installed.expect(201)["plugin"]["status"], "active");
+    assert_eq!(sync(&host).await, nothing());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -181,8 +222,9 @@ async fn what_does_not_belong_there_is_told_and_stops_nothing_else() {
     assert!(errors[4].1.contains("record.yml, that was not read"), "{errors:?}");
     assert_eq!(errors[5].1, "the manifest's version \"1.0.0\" is not the folder's name \"2.0.0\"");
     assert_eq!(std::fs::read_to_string(host.plugins().join("record.yml")).unwrap(), "status: [", "not replaced");
-    let listed = host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().len();
-    assert_eq!(listed, 1, "the good one");
+    let listed = host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().clone();
+    let listed: Vec<_> = listed.iter().map(|plugin| (plugin["id"].as_str(), plugin["status"].as_str())).collect();
+    assert_eq!(listed, [(Some("good"), Some("disabled")), (Some("record"), Some("error"))]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -293,70 +335,6 @@ async fn nobody_but_the_host_publishes_lifecycle_events() {
     let refused = host.post("/api/v1/events", event).await.expect(400);
     assert_eq!(refused["code"], "reserved_subject");
 }
-
-/// The moments of docs/runtime-semantics.md, "Sync": the host is killed there, and its successor finds this.
-#[cfg(feature = "failpoints")]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_killed_at_any_moment_of_a_sync_is_followed_by_one_that_finds_a_lawful_state() {
-    let moments = [
-        "sync.looked",
-        "record.writing",
-        "sync.registered",
-        "install.staged",
-        "install.unpacked",
-        "install.placed",
-        "install.recorded",
-        "start.launched",
-        "sync.installed",
-        "sync.marked_missing",
-    ];
-    let mut host = Host::start_with(Settings::toml(FAST)).await;
-    for (number, moment) in moments.into_iter().enumerate() {
-        println!("moment {number}: killed at {moment}");
-        host.install(&Package::of(Guest::Rust, "gone", "1.0.0")).await;
-        host.command("gone", "disable").await.expect(200);
-        put(&host, &Package::of(Guest::Rust, "put", "1.0.0"), "put/1.0.0").await;
-        drop_package(&host, &Package::of(Guest::Rust, "dropped", "1.0.0"), "dropped.tar.gz").await;
-        if moment == "sync.marked_missing" {
-            std::fs::remove_dir_all(host.plugins().join("gone/1.0.0")).unwrap();
-        }
-        host.arm(moment);
-        assert_eq!(host.post("/api/plugins/sync", json!(null)).await.status, 0, "{moment} was not reached");
-        host.kill();
-        host.disarm();
-        eventually("no plugin process is left", || async { host.plugin_processes().is_empty() }).await;
-        host.spawn().await;
-
-        eventually("the start takes it over", || async {
-            host.get("/api/plugins/put").await.body["status"] == "disabled"
-        })
-        .await;
-        assert_eq!(host.plugin("put").await["version"], "1.0.0");
-        let gone = if moment == "sync.marked_missing" { "error" } else { "disabled" };
-        host.status("gone", gone).await;
-        let taken = !matches!(moment, "sync.looked" | "record.writing" | "sync.registered" | "install.staged")
-            && moment != "install.unpacked"
-            && moment != "sync.marked_missing";
-        if taken {
-            let status = if moment == "install.placed" { "disabled" } else { "active" };
-            eventually("the package is installed", || async {
-                host.get("/api/plugins/dropped").await.body["status"] == status
-            })
-            .await;
-        }
-        assert!(exists(&host, "dropped.tar.gz"), "a package is deleted last");
-        let report = sync(&host).await;
-        let expected = if taken { Vec::new() } else { vec!["dropped".to_owned()] };
-        assert_eq!(ids(&report, "installed"), expected, "{report}");
-        assert_eq!(exists(&host, "dropped.tar.gz"), taken);
-        let _ = std::fs::remove_file(host.plugins().join("dropped.tar.gz"));
-        for id in ["put", "gone", "dropped"] {
-            host.uninstall(id).await.expect(200);
-        }
-        assert_eq!(sync(&host).await, nothing());
-    }
-}
-
 const REQUIRE: &str = "[install]\nsignatures = \"require\"\n";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

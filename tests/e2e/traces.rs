@@ -117,7 +117,7 @@ async fn webhooks_events_and_host_calls_are_exported_and_a_callers_trace_goes_on
     let webhook = collector.span("webhook", ("plugin.id", "demo")).await;
     assert_eq!(hex(&webhook.trace_id), TRACE);
     assert_eq!(attributes(&webhook.attributes)["webhook.key"], "echo");
-    let route = ("http.route", "/api/plugins/{id}/webhooks/{tail:.*}");
+    let route = ("http.route", "/api/plugins/{id}/webhooks/{key}");
     let request = collector.span("request", route).await;
     assert_eq!((hex(&request.trace_id).as_str(), hex(&request.parent_span_id).as_str()), (TRACE, CALLER));
     assert_eq!(webhook.parent_span_id, request.span_id);
@@ -168,6 +168,21 @@ async fn a_collector_that_is_away_is_told_once_and_costs_nothing_else() {
     }
     assert_eq!(host.stop().await, Some(0));
     assert_eq!(host.log().matches(text).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_hangs_does_not_lengthen_the_stop_beyond_its_limit() {
+    let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let toml = format!("{}telemetry_timeout = \"1h\"\nshutdown_timeout = \"2s\"\n", settings(&url).toml);
+    let mut host = Host::start_with(Settings::toml(&toml)).await;
+    host.get("/health").await.expect(200);
+    let (_stream, _) = collector.accept().await.unwrap();
+    let asked = tokio::time::Instant::now();
+    assert_eq!(host.stop().await, Some(0));
+    let took = asked.elapsed();
+    assert!(took < std::time::Duration::from_secs(4), "{took:?}");
+    assert!(host.log().contains("the last spans were not sent"), "it is told");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

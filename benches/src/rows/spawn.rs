@@ -72,6 +72,7 @@ async fn bare_starts(world: &World, id: &PluginId) -> Outcome<f64> {
         let spec = LaunchSpec {
             executable: working_dir.join(package::executable_path()),
             working_dir: working_dir.clone(),
+            program: None,
             env: vec![("PATH".into(), std::env::var_os("PATH").unwrap_or_default())],
             cookie: ("KANDEV_PLUGIN".into(), "kandev-plugin-v1".into()),
             protocol_version: 1,

@@ -6,7 +6,6 @@ use futures_util::future::join_all;
 use super::{Change, Installer, blocking};
 use crate::{
     actors::{
-        PluginView,
         plugin::Want,
         registry::{Claim, ClaimGuard, NoteUpgrade, RegistryError, should_run},
     },
@@ -27,9 +26,9 @@ pub struct Pending {
 
 impl Installer {
     /// Claims every plugin with an unfinished change, and clears what ended ones left. Before any plugin is started.
-    pub async fn claim_unfinished(&self, plugins: Vec<PluginView>) -> Vec<Pending> {
+    pub async fn claim_unfinished(&self, records: Vec<PluginRecord>) -> Vec<Pending> {
         let mut pending = Vec::new();
-        for PluginView { record, .. } in plugins {
+        for record in records {
             let (Some(verdict), Some(note)) = (unfinished(&record), record.state.last_upgrade.clone()) else {
                 self.clear(&record).await;
                 continue;

@@ -7,21 +7,20 @@ use std::{
     time::Duration,
 };
 
-use actix::{
-    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, ResponseFuture,
-    WrapFuture, fut,
-};
-use futures_util::{FutureExt, StreamExt, future::join_all, stream};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseActFuture, WrapFuture, fut};
+use futures_util::{FutureExt, future::join_all};
 use time::OffsetDateTime;
 
 use super::{
     RegistryError,
     announce::Told,
+    boot::Owed,
     claims::Claims,
     directory::Directory,
     disk::Disk,
-    messages::{Adopt, BootAll, Forget, Get, List, Operate, Restore, StopAll},
+    messages::{Adopt, Forget, Operate, Restore, StopAll},
     should_run,
+    views::Unreadable,
 };
 use crate::{
     actors::{
@@ -57,7 +56,7 @@ pub(super) struct Entry {
     /// Panics of this plugin's actor in a row, for the backoff.
     losses: usize,
     pub(super) log: Arc<PluginLog>,
-    vitals: Arc<Vitals>,
+    pub(super) vitals: Arc<Vitals>,
     pub(super) disk: Disk,
 }
 
@@ -66,6 +65,23 @@ pub struct Files {
     pub records: RecordStore,
     pub packages: PackageStore,
     pub trust: TrustStore,
+}
+
+impl Entry {
+    /// Whether this actor of the plugin has reported nothing yet: the record is as it was found.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.revision == 0
+    }
+}
+
+/// What the host found of the plugins at its start.
+pub(super) struct Found {
+    /// Records.
+    pub records: Vec<PluginRecord>,
+    /// What is shown of the records that cannot be read.
+    pub unreadable: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote.
+    pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
 
 /// The actor.
@@ -82,7 +98,9 @@ pub struct Registry {
     pub(super) earlier: BTreeMap<PluginId, Vec<LogLine>>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
     directory: Directory,
+    pub(super) unreadable: Unreadable,
     pub(super) claims: Claims,
+    pub(super) owed: Owed,
     /// Installed before this host started and never seen to run: verified before they do.
     unverified: BTreeSet<PluginId>,
     incarnations: u64,
@@ -95,9 +113,9 @@ impl Registry {
         surroundings: Arc<Surroundings>,
         Files { records, packages, trust }: Files,
         bus: EventBusHandle,
-        found: Vec<PluginRecord>,
-        earlier: BTreeMap<PluginId, Vec<LogLine>>,
+        found: Found,
     ) -> Self {
+        let Found { records: found, unreadable, earlier_lines: earlier } = found;
         Self {
             config,
             surroundings,
@@ -110,24 +128,18 @@ impl Registry {
             earlier,
             entries: BTreeMap::new(),
             directory: Directory::default(),
+            unreadable: Unreadable::new(unreadable),
             claims: Claims::default(),
+            owed: Owed::default(),
             unverified: BTreeSet::new(),
             incarnations: 0,
             stopping: false,
         }
     }
 
-    pub(super) fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
-        self.entries.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
-    }
-
     /// The directory that it keeps.
     pub(super) fn directory(&self) -> Directory {
         self.directory.clone()
-    }
-
-    pub(super) fn view(entry: &Entry) -> PluginView {
-        PluginView { record: entry.record.clone(), vitals: Arc::clone(&entry.vitals) }
     }
 
     /// Makes the plugin's actor and tells the bus. The record is not written.
@@ -208,7 +220,7 @@ impl Registry {
             async move { tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string())) };
         Box::pin(verified.map(|verdict| verdict.map(drop)).into_actor(self).then(move |verdict, actor, _| {
             if !claimed && actor.claims.is_closed(&id) {
-                return Box::pin(fut::ready(Err(RegistryError::Busy(id)))) as ResponseActFuture<Self, _>;
+                return Box::pin(fut::ready(Err(actor.busy(id, want)))) as ResponseActFuture<Self, _>;
             }
             match verdict {
                 Ok(()) => {
@@ -293,22 +305,7 @@ impl Actor for Registry {
             self.told.remember(&record);
             self.insert(record, ctx);
         }
-    }
-}
-
-impl Handler<List> for Registry {
-    type Result = MessageResult<List>;
-
-    fn handle(&mut self, _: List, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.entries.values().map(Self::view).collect())
-    }
-}
-
-impl Handler<Get> for Registry {
-    type Result = Result<PluginView, RegistryError>;
-
-    fn handle(&mut self, Get(id): Get, _: &mut Context<Self>) -> Self::Result {
-        self.entry(&id).map(Self::view)
+        self.tell_unreadable();
     }
 }
 
@@ -316,15 +313,27 @@ impl Handler<Operate> for Registry {
     type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
 
     fn handle(&mut self, Operate { id, want, claimed }: Operate, _: &mut Context<Self>) -> Self::Result {
+        self.command(&id, want, claimed)
+    }
+}
+
+impl Registry {
+    /// Carries a command out, unless the plugin is claimed by another one.
+    pub(super) fn command(
+        &mut self,
+        id: &str,
+        want: Want,
+        claimed: bool,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         if self.stopping {
             return Box::pin(fut::ready(Err(RegistryError::Stopping)));
         }
-        let id = match self.entry(&id) {
+        let id = match self.entry(id) {
             Ok(entry) => entry.record.id().clone(),
             Err(error) => return Box::pin(fut::ready(Err(error))),
         };
         if !claimed && self.claims.is_closed(&id) {
-            return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
+            return Box::pin(fut::ready(Err(self.busy(id, want))));
         }
         if let Err(error) = self.check_host(&id, want) {
             return Box::pin(fut::ready(Err(error)));
@@ -432,33 +441,12 @@ impl Handler<ActorGone> for Registry {
                 return;
             }
             let record = entry.record.clone();
-            let run = should_run(&record) && !actor.claims.is_closed(&id);
+            let run = should_run(&record);
             actor.insert(record, ctx);
             if run {
-                ctx.spawn(actor.operate(id, Want::Booted).map(|_, _, _| ()));
+                actor.boot_one(id, ctx);
             }
         });
-    }
-}
-
-impl Handler<BootAll> for Registry {
-    type Result = ResponseFuture<()>;
-
-    /// The commands go through the registry: when its turn comes, an upgrade may hold a plugin, or the host be stopping.
-    /// A failure is the plugin's: its actor has noted it.
-    fn handle(&mut self, _: BootAll, ctx: &mut Context<Self>) -> Self::Result {
-        let registry = ctx.address();
-        let deadline = self.config.timing.command_timeout() + self.config.timing.ask_timeout;
-        let due = self.entries.values().filter(|entry| should_run(&entry.record));
-        let starts: Vec<_> = due
-            .map(|entry| {
-                let (registry, id) = (registry.clone(), entry.record.id().as_str().to_owned());
-                let boot = Operate { id, want: Want::Booted, claimed: false };
-                async move { drop(ask(&registry, boot, deadline).await) }
-            })
-            .collect();
-        let parallel = self.config.limits.boot_parallelism;
-        Box::pin(async move { stream::iter(starts).buffer_unordered(parallel).collect::<()>().await })
     }
 }
 

@@ -40,7 +40,8 @@ pub enum TelemetryError {
     Exporter(#[source] ExporterBuildError),
 }
 
-/// The export at work; what waits is sent when it is dropped, within `timing.telemetry_timeout`.
+/// The export at work; what waits is sent when it is dropped, within `timing.telemetry_timeout` and
+/// [`Self::finish_within`].
 pub struct Traces {
     provider: SdkTracerProvider,
     deadline: Duration,
@@ -73,6 +74,11 @@ impl Traces {
             .with_resource(resource)
             .build();
         Ok(Self { provider, deadline: timing.telemetry_timeout })
+    }
+
+    /// The end may take this long: what the host's stop has left of `timing.shutdown_timeout`.
+    pub fn finish_within(&mut self, left: Duration) {
+        self.deadline = self.deadline.min(left);
     }
 
     /// Takes the host's own spans. Log lines are not sent: they may hold words of plugins.

@@ -23,6 +23,12 @@ pub fn internal() -> Status {
     Status::internal("internal error of the host")
 }
 
+/// The call had no turn among the plugin's others, was not received or not worked on in time. What it wanted may have
+/// been done.
+pub fn too_late() -> Status {
+    Status::deadline_exceeded("the host call took too long, its turn among the plugin's other calls included")
+}
+
 /// Answer to a failed state call.
 pub fn of_state(error: StateError) -> Status {
     match error {

@@ -51,7 +51,7 @@ fn is_public(action: Action) -> bool {
 #[test]
 fn every_action_of_the_catalogue_is_asked_for_somewhere() {
     let asked: BTreeSet<_> = TABLE.iter().map(|endpoint| endpoint.action).chain(ASKED_IN_HANDLERS).collect();
-    assert_eq!(asked, BTreeSet::from(Action::ALL));
+    assert_eq!(asked, Action::ALL.iter().copied().collect());
 }
 
 #[test]
@@ -99,9 +99,20 @@ fn the_table_is_what_the_documents_say() {
     assert_eq!(unique.len(), TABLE.len());
 }
 
+#[test]
+fn what_is_shown_of_a_path_has_names_in_braces_and_no_notation_of_the_router() {
+    for endpoint in TABLE {
+        let shown = endpoint.shown;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '{' | '}');
+        assert!(shown.chars().all(plain), "{shown}");
+        let begin = endpoint.path.split_once('{').map_or(endpoint.path, |(begin, _)| begin);
+        assert!(shown.starts_with(begin), "{shown} is another path than {}", endpoint.path);
+    }
+}
+
 #[actix_web::test]
 async fn every_route_that_is_not_public_answers_401_without_the_token() {
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         for wrong in [None, Some("Bearer wrong"), Some("Basic t0ken")] {
             let request = request(endpoint);
             let request = match wrong {
@@ -122,7 +133,7 @@ async fn every_route_that_is_not_public_answers_401_without_the_token() {
 
 #[actix_web::test]
 async fn the_token_opens_every_route() {
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         let answer = send(request(endpoint).insert_header((header::AUTHORIZATION, "Bearer t0ken"))).await;
         assert!(answer.status() != 401 && answer.status() != 404, "{} {}", endpoint.path, answer.status());
     }
@@ -130,7 +141,7 @@ async fn the_token_opens_every_route() {
 
 #[actix_web::test]
 async fn another_method_of_a_known_path_gets_405_with_the_allowed_ones() {
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         let allowed: Vec<_> = TABLE.iter().filter(|e| e.path == endpoint.path).map(|e| e.method.as_str()).collect();
         for method in ["PUT", "HEAD", "OPTIONS", "PATCH", "BREW"] {
             if allowed.contains(&method) {

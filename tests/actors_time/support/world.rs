@@ -119,6 +119,7 @@ impl World {
             db,
             bus: bus.clone(),
             found,
+            unreadable: Vec::new(),
             earlier_lines: BTreeMap::new(),
         });
         Self { registry, bus, fakes, timing, records, began: Instant::now(), home }
