@@ -6,6 +6,7 @@
 
 mod delivery;
 mod supervision;
+mod verdict;
 mod vitals;
 
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
@@ -15,7 +16,7 @@ use time::OffsetDateTime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
-use self::supervision::Running;
+use self::{supervision::Running, verdict::verdict};
 pub use self::vitals::{Alive, Figures, Vitals, WebhookOutcome};
 use super::{
     AskError,
@@ -111,6 +112,8 @@ pub enum Want {
     Disabled,
     /// Down for an upgrade.
     Held,
+    /// With the saved settings, if it runs or is being started.
+    Renewed,
     /// Gone for good.
     Removed,
     /// Down because the host ends.
@@ -364,37 +367,6 @@ impl PluginActor {
     }
 }
 
-/// Whether a settlement ends the wait for `want`, and how.
-fn verdict(want: Want, settlement: &Settlement) -> Option<Result<(), String>> {
-    let overtaken = |by: &str| Some(Err(format!("{by}; the command had no effect")));
-    match (want, settlement) {
-        (Want::Started | Want::Booted, Settlement::Started)
-        | (Want::Disabled, Settlement::Disabled)
-        | (Want::Held, Settlement::Held)
-        | (Want::Removed, Settlement::Removed)
-        | (Want::HostStopped, Settlement::HostStopped | Settlement::Removed) => Some(Ok(())),
-        (Want::Started | Want::Booted, Settlement::NotStarted(reason) | Settlement::Overtaken(reason)) => {
-            Some(Err(reason.clone()))
-        }
-        // A start that was asked for while the plugin was being disabled comes after it.
-        (Want::Started | Want::Booted, Settlement::Disabled) => None,
-        (Want::Disabled | Want::Held | Want::Removed | Want::HostStopped, Settlement::Started)
-        | (
-            Want::Disabled | Want::Held | Want::Removed | Want::HostStopped,
-            Settlement::NotStarted(_) | Settlement::Overtaken(_),
-        )
-        | (Want::Held | Want::Removed | Want::HostStopped, Settlement::Disabled)
-        | (Want::Removed | Want::HostStopped, Settlement::Held) => None,
-        (Want::Started | Want::Booted | Want::Disabled, Settlement::Held) => overtaken("an upgrade came in between"),
-        (Want::Started | Want::Booted | Want::Disabled | Want::Held, Settlement::Removed) => {
-            overtaken("the plugin was uninstalled")
-        }
-        (Want::Started | Want::Booted | Want::Disabled | Want::Held | Want::Removed, Settlement::HostStopped) => {
-            overtaken("the host is stopping")
-        }
-    }
-}
-
 impl Actor for PluginActor {
     type Context = Context<Self>;
 }
@@ -410,6 +382,7 @@ impl Handler<Command> for PluginActor {
             Want::Booted => Input::Boot,
             Want::Disabled => Input::Disable,
             Want::Held => Input::Hold,
+            Want::Renewed => Input::Renew,
             Want::Removed => Input::Remove,
             Want::HostStopped => Input::HostStopping,
         };

@@ -31,7 +31,6 @@ use crate::{
         config_schema::{Change, Draft, Fields, Refusal},
         id::PluginId,
         manifest::Schema,
-        record::Status,
         secret::VaultId,
     },
     failpoint,
@@ -263,38 +262,27 @@ impl SettingsHandle {
         Ok(())
     }
 
-    /// Restarts a plugin that runs or is being started: it may have read the old config. The claim is open while the new
-    /// start lasts: what an operator does then has precedence.
+    /// Has a plugin that runs, or is being started, come up with the new config; one that waits for an automatic restart
+    /// reads it then. The claim is open meanwhile: what an operator does has precedence.
     async fn restart(&self, id: &PluginId, claim: ClaimGuard) -> Result<(), SettingsError> {
-        let status = self.registry.get(id.as_str()).await?.record.state.status;
-        if !matches!(status, Status::Active | Status::Registered) {
-            return Ok(());
-        }
+        claim.open();
         let shared = &self.registry.shared;
-        let operate = |want| {
-            let operate = Operate { id: id.as_str().to_owned(), want, claimed: true };
-            async move { ask(&shared.addr, operate, shared.command_timeout()).await.map_err(RegistryError::from).flatten() }
-        };
-        let mut restarted = operate(Want::Held).await;
-        // A record that could not be written is written again with the start.
-        if matches!(restarted, Ok(_) | Err(RegistryError::Storage(_))) {
-            failpoint::hit("config.held");
-            claim.open();
-            restarted = operate(Want::Started).await;
-        }
-        match restarted {
+        let renew = Operate { id: id.as_str().to_owned(), want: Want::Renewed, claimed: true };
+        let restarted = ask(&shared.addr, renew, shared.command_timeout()).await.map_err(RegistryError::from).flatten();
+        let reason = match restarted {
             // Another command, or the host's stop, came in between: it decides what runs.
             Ok(_) | Err(RegistryError::Overtaken { .. } | RegistryError::Stopping | RegistryError::NotFound(_)) => {
-                Ok(())
+                return Ok(());
             }
-            Err(RegistryError::StartFailed { reason, .. }) => {
-                Err(SettingsError::RestartFailed { id: id.clone(), reason })
+            Err(RegistryError::StartFailed { reason, .. }) => reason,
+            Err(error @ RegistryError::Ask(_)) => error.to_string(),
+            // The text is for the log.
+            Err(error) => {
+                tracing::error!(plugin.id = %id, %error, "a plugin's restart with its new config was not recorded");
+                "what came of it could not be written down, the host's log has the reason".to_owned()
             }
-            Err(error @ RegistryError::Ask(_)) => {
-                Err(SettingsError::RestartFailed { id: id.clone(), reason: error.to_string() })
-            }
-            Err(error) => Err(error.into()),
-        }
+        };
+        Err(SettingsError::RestartFailed { id: id.clone(), reason })
     }
 }
 
