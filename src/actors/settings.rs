@@ -38,10 +38,6 @@ use crate::{
     vault::{Vault, VaultError},
 };
 
-/// The entry in which the vault keeps the revision of the last save that changed it: the one of the empty field, which
-/// no schema can make a secret (`domain::config_schema`).
-const REVISION_FIELD: &str = "";
-
 /// Why settings cannot be shown or saved. `http::error` maps it.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
@@ -185,7 +181,7 @@ impl SettingsHandle {
     }
 
     async fn vault_revision(&self, id: &PluginId) -> Result<Option<Uuid>, SettingsError> {
-        let entry = self.vault.get(&VaultId::config(id, REVISION_FIELD)).await?;
+        let entry = self.vault.get(&VaultId::revision(id)).await?;
         Ok(entry.and_then(|text| Uuid::try_parse(text.expose_secret()).ok()))
     }
 
@@ -233,12 +229,8 @@ impl SettingsHandle {
         revision: Uuid,
         secrets: Vec<(String, Option<SecretString>)>,
     ) -> Result<(), SettingsError> {
-        let revision = (REVISION_FIELD.to_owned(), Some(revision.to_string().into()));
-        let changes: Vec<_> = secrets
-            .into_iter()
-            .chain([revision])
-            .map(|(field, secret)| (VaultId::config(id, &field), secret))
-            .collect();
+        let secrets = secrets.into_iter().map(|(field, secret)| (VaultId::config(id, &field), secret));
+        let changes: Vec<_> = secrets.chain([(VaultId::revision(id), Some(revision.to_string().into()))]).collect();
         let ids: Vec<_> = changes.iter().map(|(id, _)| id.clone()).collect();
         // A damaged entry has no before; it must still be possible to set it anew.
         let before = self.vault.get_many(&ids).await.ok();

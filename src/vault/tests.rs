@@ -281,6 +281,32 @@ async fn a_rotation_keeps_every_secret_and_the_old_key_opens_none(db: Db) {
     assert!(matches!(wrong, VaultOpenError::Wrong { entries: 231, .. }), "{wrong}");
 }
 
+async fn an_unfinished_rotation_is_finished_before_one_to_another_key(db: Db) {
+    let world = World::new(db);
+    let vault = world.vault().await;
+    vault.set(&config("a"), secret("a")).await.unwrap();
+    vault.set(&config("b"), secret("b")).await.unwrap();
+    world.sql("UPDATE vault_entry SET nonce = ciphertext WHERE id = 'plugin:acme:config:b'").await;
+    let begun = KeyRing::of(Key::random().unwrap());
+    assert!(vault.rotate(Some(secret(&begun.text()))).await.is_err());
+    vault.set(&config("b"), secret("again")).await.unwrap();
+    let again = vault.rotate(Some(secret(&begun.text()))).await.unwrap();
+    assert_eq!(again.key_id, begun.ids(), "the same key once more is the same rotation");
+    let other = KeyRing::of(Key::random().unwrap());
+    assert_eq!(vault.rotate(Some(secret(&other.text()))).await.unwrap().key_id, other.ids());
+    assert_eq!(world.keys_on_disk().ids(), other.ids());
+}
+
+async fn a_configs_revision_is_no_secret_that_is_counted(db: Db) {
+    let world = World::new(db);
+    let vault = world.vault().await;
+    let changes = [config("a"), config("x:config:"), VaultId::revision(&plugin("acme"))];
+    vault.apply(changes.map(|id| (id, Some(secret("s")))).into()).await.unwrap();
+    assert_eq!(vault.status().await.unwrap().secrets[0], (SecretKind::Config, 2));
+    assert_eq!(vault.rotate(None).await.unwrap().resealed, 2);
+    assert_eq!(value(&vault, &VaultId::revision(&plugin("acme"))).await.as_deref(), Some("s"));
+}
+
 async fn readers_and_writers_go_on_while_the_key_changes(db: Db) {
     let world = World::new(db);
     let vault = world.vault().await;
@@ -354,11 +380,19 @@ async fn a_damaged_entry_keeps_both_keys_until_it_is_gone(db: Db) {
     let error = vault.rotate(None).await.unwrap_err();
     assert!(matches!(&error, RotateError::Unfinished(VaultError::Damaged { id }) if id == config("b").as_str()));
     assert_eq!(world.keys_on_disk().count(), 2);
+    let both = world.keys_on_disk().ids();
+    for _ in 0..3 {
+        assert!(matches!(vault.rotate(None).await, Err(RotateError::Unfinished(_))));
+        let other = KeyRing::of(Key::random().unwrap()).text();
+        assert!(matches!(vault.rotate(Some(secret(&other))).await, Err(RotateError::Unfinished(_))));
+        assert_eq!(world.keys_on_disk().ids(), both, "no further key comes into the file");
+    }
     let vault = world.vault().await;
     assert_eq!(value(&vault, &config("a")).await.as_deref(), Some("a"));
     vault.delete(&config("b")).await.unwrap();
-    vault.rotate(None).await.unwrap();
-    assert_eq!(world.keys_on_disk().count(), 1);
+    let finished = vault.rotate(None).await.unwrap();
+    assert_eq!(world.keys_on_disk().ids(), finished.key_id, "the rotation that was begun is finished");
+    assert!(both.starts_with(&finished.key_id));
     assert_eq!(value(&world.vault().await, &config("a")).await.as_deref(), Some("a"));
 }
 
@@ -446,6 +480,8 @@ on_both_databases!(
     a_wrong_or_missing_key_ends_the_opening_and_touches_nothing,
     an_empty_vault_takes_any_key,
     a_rotation_keeps_every_secret_and_the_old_key_opens_none,
+    an_unfinished_rotation_is_finished_before_one_to_another_key,
+    a_configs_revision_is_no_secret_that_is_counted,
     readers_and_writers_go_on_while_the_key_changes,
     an_interrupted_rotation_is_finished_at_the_next_opening,
     a_key_in_a_variable_is_changed_by_putting_the_new_one_first,
