@@ -34,7 +34,7 @@ use crate::{
         log_files::LogFiles,
         packages::PackageStore,
         plugin_config::PluginConfigs,
-        plugin_state::{StateError, StateStore},
+        plugin_state::StateStore,
         records::RecordStore,
         run_folder::{RunFolder, RunFolderError},
         trust::TrustStore,
@@ -74,15 +74,12 @@ pub enum AppError {
     /// The plugins' files.
     #[error(transparent)]
     Files(#[from] FileError),
-    /// Finishing an uninstall that an earlier host began.
-    #[error("cannot finish an earlier uninstall")]
-    Removal(#[from] StateError),
     /// Saves of settings that an earlier host began.
     #[error("cannot look for unfinished saves of plugin settings")]
     Settings(#[from] SettingsError),
-    /// The same, its secrets.
+    /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
-    RemovalOfSecrets(#[from] VaultError),
+    Removal(#[from] VaultError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
@@ -191,7 +188,7 @@ impl Host {
         }
         trust.load()?.log();
         let log_files = LogFiles::start(config.logs_dir(), limits).map_err(AppError::LogFiles)?;
-        finish_removals(&packages, &state, &vault, &log_files, timing.ask_timeout).await?;
+        finish_removals(&packages, &vault, &log_files, timing.ask_timeout).await?;
         let found = load_records(&records)?;
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
@@ -206,7 +203,7 @@ impl Host {
             user_home: std::env::var("HOME").unwrap_or_default(),
             launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
             host_services: Arc::new(HostServices::new(
-                state.clone(),
+                state,
                 configs.clone(),
                 vault.clone(),
                 Arc::new(bus.clone()),
@@ -220,7 +217,6 @@ impl Host {
             records,
             packages: packages.clone(),
             trust: trust.clone(),
-            state,
             vault: vault.clone(),
             db: db.clone(),
             bus: bus.clone(),
@@ -344,15 +340,13 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
 async fn finish_removals(
     packages: &PackageStore,
-    state: &StateStore,
     vault: &Vault,
     log_files: &LogFiles,
     deadline: Duration,
 ) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
-        vault.delete_namespace(id).await?;
-        state.delete_all(id).await?;
+        vault.delete_plugin(id).await?;
         log_files.remove(id, deadline).await;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),

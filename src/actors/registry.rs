@@ -47,7 +47,6 @@ use crate::{
         fs::FileError,
         log_files::{LogFiles, LostLines},
         packages::{PackageStore, PackageStoreError, Staged},
-        plugin_state::{StateError, StateStore},
         records::RecordStore,
         trust::TrustStore,
     },
@@ -146,11 +145,8 @@ pub enum RegistryError {
     /// The disk failed; the text is for the log.
     #[error("plugin files: {0}")]
     Storage(String),
-    /// The database failed; the text is for the log.
-    #[error("plugin state: {0}")]
-    State(#[from] StateError),
-    /// The vault failed; the text is for the log.
-    #[error("plugin secrets: {0}")]
+    /// The vault or the database failed; the text is for the log.
+    #[error("plugin secrets and state: {0}")]
     Vault(#[from] VaultError),
     /// An actor did not answer.
     #[error(transparent)]
@@ -197,8 +193,6 @@ pub struct Parts {
     pub packages: PackageStore,
     /// The keys whose signatures count.
     pub trust: TrustStore,
-    /// The plugins' stored state.
-    pub state: StateStore,
     /// The plugins' secrets.
     pub vault: Vault,
     /// The database, for readiness.
@@ -223,7 +217,6 @@ pub(super) struct Shared {
     pub config: Arc<Config>,
     pub packages: PackageStore,
     pub trust: TrustStore,
-    pub state: StateStore,
     pub vault: Vault,
     pub db: Db,
     /// Home folder of the user the host runs as; hidden in diagnostics.
@@ -248,13 +241,13 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found, earlier_lines } =
+        let Parts { config, surroundings, records, packages, trust, vault, db, bus, found, earlier_lines } =
             parts;
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs);
         let (settings, places) = (Arc::clone(&config), packages.clone());
         let addr = start(Registry::new(settings, surroundings, records, places, bus, found, earlier_lines));
-        let shared = Shared { addr, config, packages, trust, state, vault, db, user_home, sync, log_files };
+        let shared = Shared { addr, config, packages, trust, vault, db, user_home, sync, log_files };
         Self { shared: Arc::new(shared) }
     }
 

@@ -284,7 +284,7 @@ fn staging(error: StageError<std::io::Error>) -> RegistryError {
 /// The reason for the operator; what is the host's own trouble goes to the log.
 fn told(error: &RegistryError, path: &str) -> String {
     match error {
-        RegistryError::Storage(_) | RegistryError::State(_) => {
+        RegistryError::Storage(_) | RegistryError::Vault(_) => {
             tracing::error!(path, %error, "an item of the plugins folder failed");
             INTERNAL.to_owned()
         }

@@ -307,7 +307,7 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::Storage(_) | RegistryError::Vault(_) => trouble(error),
         RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),

@@ -10,7 +10,10 @@ use super::*;
 use crate::{
     config::Limits,
     domain::shared_secret::{SecretFilter, SecretScope},
-    store::db::tests::{on_both_databases, sqlite, tamper},
+    store::{
+        db::tests::{on_both_databases, sqlite, tamper},
+        plugin_state::{Scope, StateStore},
+    },
 };
 
 /// A folder with a key file, and vaults of one database opened with it.
@@ -167,7 +170,7 @@ async fn a_namespace_goes_whole_and_no_other_with_it(db: Db) {
         vault.share(shared, &plugin(id)).await.unwrap();
     }
     for _ in 0..2 {
-        vault.delete_namespace(&plugin("acme")).await.unwrap();
+        vault.delete_plugin(&plugin("acme")).await.unwrap();
     }
     assert_eq!(value(&vault, &own("acme", "k")).await, None);
     assert_eq!(value(&vault, &config("f")).await, None);
@@ -181,6 +184,28 @@ async fn a_namespace_goes_whole_and_no_other_with_it(db: Db) {
 }
 
 /// Field case 58.
+async fn a_plugin_goes_with_its_state_or_not_at_all_and_nothing_comes_after(db: Db) {
+    let world = World::new(db.clone());
+    let (acme, tenancy) = (plugin("acme"), Tenancy::default());
+    let vault = world.vault().await.under(&tenancy);
+    let state = StateStore::new(db, &world.limits).under(&tenancy);
+    let here = Scope { name: "s".to_owned(), id: String::new() };
+    let now = OffsetDateTime::UNIX_EPOCH;
+    vault.set(&own("acme", "k"), secret("kept")).await.unwrap();
+    state.set(&acme, &here, "k", &serde_json::json!({}), now).await.unwrap();
+    world.sql("ALTER TABLE plugin_state RENAME TO elsewhere").await;
+    assert!(matches!(vault.delete_plugin(&acme).await, Err(VaultError::Database(_))));
+    world.sql("ALTER TABLE elsewhere RENAME TO plugin_state").await;
+    assert_eq!(value(&vault, &own("acme", "k")).await.as_deref(), Some("kept"), "the whole is undone");
+    assert!(state.get(&acme, &here, "k").await.unwrap().is_some());
+    tenancy.end();
+    vault.delete_plugin(&acme).await.unwrap();
+    assert_eq!(vault.set(&own("acme", "k"), secret("late")).await, Err(VaultError::Uninstalled));
+    assert_eq!(value(&vault, &own("acme", "k")).await, None);
+    assert_eq!(state.get(&acme, &here, "k").await.unwrap(), None);
+    world.vault().await.under(&Tenancy::default()).set(&own("acme", "k"), secret("new")).await.unwrap();
+}
+
 async fn a_row_that_was_changed_or_moved_is_an_error_and_never_none(db: Db) {
     let world = World::new(db);
     let vault = world.vault().await;
@@ -476,6 +501,7 @@ on_both_databases!(
     several_changes_are_done_together_or_not_at_all,
     a_plugin_has_its_own_room_and_may_replace_when_it_is_full,
     a_namespace_goes_whole_and_no_other_with_it,
+    a_plugin_goes_with_its_state_or_not_at_all_and_nothing_comes_after,
     a_row_that_was_changed_or_moved_is_an_error_and_never_none,
     a_wrong_or_missing_key_ends_the_opening_and_touches_nothing,
     an_empty_vault_takes_any_key,

@@ -341,7 +341,7 @@ async fn a_host_killed_while_it_makes_the_first_key_or_removes_secrets_goes_on_a
     let mut host = Host::start().await;
     host.install(&package(Guest::Rust, "demo", "1.0.0")).await;
     responses(&host, "demo", json!([set("k", "v")])).await;
-    host.arm("uninstall.secrets_removed");
+    host.arm("uninstall.set_aside");
     assert_eq!(host.uninstall("demo").await.status, 0);
     host.kill();
     host.disarm();

@@ -143,9 +143,9 @@ impl PluginActor {
         self.suspend(true, addr);
     }
 
-    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6).
+    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6), without the secrets that the plugin was told.
     pub(super) fn diagnostic(&self, text: &str) -> String {
-        redaction::diagnostic(text, &self.surroundings.user_home)
+        redaction::diagnostic(&*self.log.without_secrets(text), &self.surroundings.user_home)
     }
 
     fn launch(&mut self, generation: u64, addr: WeakAddr<Self>) {
@@ -181,7 +181,11 @@ impl PluginActor {
             executable_sha256: self.live.executable_sha256.clone(),
             install_path,
             data_dir: self.surroundings.plugins_dir.join(self.id.as_str()).join("data"),
-            host_service: self.surroundings.host_services.routes(&self.id, &self.manifest.capabilities.granted()),
+            host_service: self.surroundings.host_services.routes(
+                &self.id,
+                &self.manifest.capabilities.granted(),
+                self.log.tenancy(),
+            ),
             log: self.log_sink(),
             abort,
         })
@@ -189,7 +193,8 @@ impl PluginActor {
 
     fn log_sink(&self) -> LogSink {
         let (log, id) = (Arc::clone(&self.log), self.id.clone());
-        Arc::new(move |line: LogLine| {
+        Arc::new(move |mut line: LogLine| {
+            line.message = log.without_secrets(&line.message).into_owned();
             let message = line.message.as_str();
             match line.level {
                 Level::Trace => tracing::trace!(target: "plugin", { plugin.id = %id }, "{message}"),
