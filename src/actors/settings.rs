@@ -28,7 +28,8 @@ use super::{
 use crate::{
     config::Config,
     domain::{
-        config_schema::{Change, Draft, Fields, Refusal},
+        clean::quote,
+        config_schema::{Change, Draft, Fields, Refusal, Submitted},
         id::PluginId,
         manifest::Schema,
         secret::VaultId,
@@ -37,6 +38,9 @@ use crate::{
     store::plugin_config::{ConfigError, ConfigText, PluginConfigs, StoredConfig},
     vault::{Vault, VaultError},
 };
+
+/// Fields that an error names at most.
+const MAX_NAMED: usize = 10;
 
 /// Why settings cannot be shown or saved. `http::error` maps it.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +57,16 @@ pub enum SettingsError {
     /// Earlier saves take longer than `timing.config_wait`.
     #[error("earlier saves of this plugin's config are not done; try again (timing.config_wait)")]
     TooLate,
+    /// The file cannot be understood, so nothing of it can be shown or kept.
+    #[error("the config file {id}.config.yml is damaged: {}", remedy(.lost))]
+    Damaged {
+        /// Whose config.
+        id: PluginId,
+        /// Secret fields that were to keep what it says; empty when it was to be shown.
+        lost: Vec<String>,
+        /// What is wrong with it, for the log.
+        cause: String,
+    },
     /// Saved, but the plugin did not come up again.
     #[error("plugins: config saved but restart of \"{id}\" failed: {reason}")]
     RestartFailed {
@@ -70,6 +84,17 @@ pub enum SettingsError {
     /// The registry refuses or fails.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+}
+
+/// What to do about a damaged file.
+fn remedy(lost: &[String]) -> String {
+    match lost {
+        [] => "correct it in the plugins folder, or send a whole new config by PATCH".to_owned(),
+        fields => {
+            let fields: Vec<_> = fields.iter().take(MAX_NAMED).map(|field| quote(field)).collect();
+            format!("nothing can be kept of it; send new values for {}, or leave them out", fields.join(", "))
+        }
+    }
 }
 
 impl From<crate::store::fs::FileError> for SettingsError {
@@ -116,7 +141,10 @@ impl SettingsHandle {
     /// A plugin's config, secrets masked; empty when nobody set one.
     pub async fn show(&self, id: &str) -> Result<ShownConfig, SettingsError> {
         let record = self.registry.get(id).await?.record;
-        let stored = self.configs.load(record.id()).await?;
+        let stored = self.configs.load(record.id()).await.map_err(|cause| match cause.is_damage() {
+            true => SettingsError::Damaged { id: record.id().clone(), lost: Vec::new(), cause: cause.to_string() },
+            false => cause.into(),
+        })?;
         Ok(shown(&record.manifest.config_schema, &stored))
     }
 
@@ -129,7 +157,7 @@ impl SettingsHandle {
     pub async fn save(
         &self,
         id: &str,
-        config: Map<String, Value>,
+        config: Submitted,
         expected: Expected,
     ) -> Result<ShownConfig, SettingsError> {
         let id = self.registry.get(id).await?.record.id().clone();
@@ -190,19 +218,28 @@ impl SettingsHandle {
         &self,
         id: &PluginId,
         schema: Schema,
-        config: Map<String, Value>,
+        config: Submitted,
         expected: &Expected,
     ) -> Result<ShownConfig, SettingsError> {
         self.settle(id).await?;
-        let stored = self.configs.load(id).await?;
+        let stored = match self.configs.load(id).await {
+            Ok(stored) => Ok(stored),
+            Err(damage) if damage.is_damage() => Err(damage),
+            Err(other) => return Err(other.into()),
+        };
         if let Expected::Tags(tags) = expected
-            && !tags.contains(&shown(&schema, &stored).tag)
+            && !stored.as_ref().is_ok_and(|stored| tags.contains(&shown(&schema, stored).tag))
         {
             return Err(SettingsError::Changed);
         }
         let (schemas, owner, max_bytes) = (Arc::clone(&self.schemas), id.clone(), self.configs.max_bytes());
         let prepare = move || {
-            let draft = Draft::new(Fields::of(&schema), &owner, &stored.values, config);
+            let known = stored.as_ref().ok().map(|stored| &stored.values);
+            let draft = Draft::new(Fields::of(&schema), &owner, known, config);
+            let lost = draft.lost().to_vec();
+            if let (Err(cause), false) = (&stored, lost.is_empty()) {
+                return Err(SettingsError::Damaged { id: owner.clone(), lost, cause: cause.to_string() });
+            }
             draft.check(schemas.get(&owner, &schema).as_deref())?;
             let Change { config, secrets } = draft.into_change();
             let text = ConfigText::render(&config, max_bytes)?;
