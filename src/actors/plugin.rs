@@ -16,8 +16,8 @@ use time::OffsetDateTime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
 
-use self::{supervision::Running, verdict::verdict};
 pub use self::vitals::{Alive, Figures, Vitals, WebhookOutcome};
+use self::{supervision::Running, verdict::verdict};
 use super::{
     AskError,
     events::Deliver,

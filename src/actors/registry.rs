@@ -241,8 +241,7 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, vault, db, bus, found, earlier_lines } =
-            parts;
+        let Parts { config, surroundings, records, packages, trust, vault, db, bus, found, earlier_lines } = parts;
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs);
         let (settings, places) = (Arc::clone(&config), packages.clone());

@@ -154,12 +154,7 @@ impl SettingsHandle {
     /// [`SettingsError::RestartFailed`] when the config is saved and the plugin did not start; with any other error
     /// nothing was changed, unless the vault lost the answer to its commit: the next start, or the next save, then finds
     /// out and finishes or drops the save.
-    pub async fn save(
-        &self,
-        id: &str,
-        config: Submitted,
-        expected: Expected,
-    ) -> Result<ShownConfig, SettingsError> {
+    pub async fn save(&self, id: &str, config: Submitted, expected: Expected) -> Result<ShownConfig, SettingsError> {
         let id = self.registry.get(id).await?.record.id().clone();
         let _turn = self.turns.take(&id).await.map_err(|error| match error {
             NoTurn::TooMany => SettingsError::TooMany,

@@ -428,12 +428,9 @@ fn reason(next: &Next) -> &'static str {
 
 fn settlement(next: &Next) -> Settlement {
     match next {
-        Next::Disabled
-        | Next::Held
-        | Next::Start
-        | Next::Renew
-        | Next::Restart { .. }
-        | Next::HostStopped => Settlement::HostStopped,
+        Next::Disabled | Next::Held | Next::Start | Next::Renew | Next::Restart { .. } | Next::HostStopped => {
+            Settlement::HostStopped
+        }
         Next::Removed => Settlement::Removed,
     }
 }

@@ -320,8 +320,9 @@ fn describe_settings(error: &SettingsError) -> Described {
         SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
         SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
         SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
-        SettingsError::Damaged { cause, .. } => plain(StatusCode::CONFLICT, "config_damaged", error)
-            .with_note(redaction::diagnostic(cause, "")),
+        SettingsError::Damaged { cause, .. } => {
+            plain(StatusCode::CONFLICT, "config_damaged", error).with_note(redaction::diagnostic(cause, ""))
+        }
         // As for a start: the operator's own plugin, its diagnostic redacted.
         SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
         SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)

@@ -214,10 +214,7 @@ mod tests {
             ),
             ("limit=-1", "limit \"-1\" is not understood: write a number of lines"),
             ("since=today", "since \"today\" is not understood: write a time like 2026-11-29T09:00:00Z"),
-            (
-                "lvl=warn",
-                "invalid query: unknown field `lvl`, expected one of `level`, `limit`, `since`, `follow`",
-            ),
+            ("lvl=warn", "invalid query: unknown field `lvl`, expected one of `level`, `limit`, `since`, `follow`"),
             ("follow=yes", "follow \"yes\" is not understood: write true or false"),
         ] {
             let error = wanted(query).unwrap_err();

@@ -126,7 +126,8 @@ impl PluginConfigs {
         if bytes.len() as u64 > self.max_bytes {
             return Err(ConfigError::TooLarge { limit: self.max_bytes });
         }
-        String::from_utf8(bytes).map_err(|error| ConfigError::Malformed(format!("it is no text: {}", error.utf8_error())))
+        String::from_utf8(bytes)
+            .map_err(|error| ConfigError::Malformed(format!("it is no text: {}", error.utf8_error())))
     }
 }
 

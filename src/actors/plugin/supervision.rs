@@ -1,6 +1,6 @@
 //! Runs the lifecycle's effects: launches, watches, pings and stops the process, and turns what happens into inputs.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{AsyncContext, Context, WeakAddr};
 use time::OffsetDateTime;
@@ -194,7 +194,9 @@ impl PluginActor {
     fn log_sink(&self) -> LogSink {
         let (log, id) = (Arc::clone(&self.log), self.id.clone());
         Arc::new(move |mut line: LogLine| {
-            line.message = log.without_secrets(&line.message).into_owned();
+            if let Cow::Owned(hidden) = log.without_secrets(&line.message) {
+                line.message = hidden;
+            }
             let message = line.message.as_str();
             match line.level {
                 Level::Trace => tracing::trace!(target: "plugin", { plugin.id = %id }, "{message}"),

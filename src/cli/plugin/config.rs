@@ -146,7 +146,9 @@ async fn set(arguments: Set, output: &Output, env: Lookup<'_>) -> Result<(), Cli
     let schema: Schema = record["config_schema"].as_object().cloned().unwrap_or_default();
     let (answer, tag) = match client.get_tagged(&path).await {
         // A whole new config takes the place of a file that the host cannot read.
-        Err(ClientError::Refused { code, .. }) if from_file.is_some() && code == "config_damaged" => (Value::Null, None),
+        Err(ClientError::Refused { code, .. }) if from_file.is_some() && code == "config_damaged" => {
+            (Value::Null, None)
+        }
         found => found?,
     };
     let mut config: Map<String, Value> = match &from_file {

@@ -44,8 +44,7 @@ impl<'a> Draft<'a> {
     ) -> Self {
         let Submitted { fields: submitted, inexact } = submitted;
         let (values, kept) = (Map::new(), BTreeSet::new());
-        let mut draft =
-            Self { fields, plugin, stored, values, inexact, kept, dangling: Vec::new(), lost: Vec::new() };
+        let mut draft = Self { fields, plugin, stored, values, inexact, kept, dangling: Vec::new(), lost: Vec::new() };
         for (field, value) in submitted {
             draft.take(field, value);
         }
@@ -101,7 +100,8 @@ impl<'a> Draft<'a> {
             }
         }
         for path in &self.inexact {
-            let message = format!("the number at {path} has more digits than a plugin gets; write it as text, in quotes");
+            let message =
+                format!("the number at {path} has more digits than a plugin gets; write it as text, in quotes");
             fixed.push(Violation::new(path, Rule::Other, &message));
         }
         let schema = full.map_or_else(Vec::new, |full| full.violations(self.fields, &self.values, &self.kept, &fixed));

@@ -92,10 +92,11 @@ impl Refusal {
         let told = match fixed.first() {
             Some(first) => first.message.clone(),
             None => {
-                let lines = schema.iter().take(MAX_IN_TEXT).map(|Violation { path, message, .. }| match path.as_str() {
-                    "" => message.clone(),
-                    path => format!("{path}: {message}"),
-                });
+                let lines =
+                    schema.iter().take(MAX_IN_TEXT).map(|Violation { path, message, .. }| match path.as_str() {
+                        "" => message.clone(),
+                        path => format!("{path}: {message}"),
+                    });
                 let more = schema.len().saturating_sub(MAX_IN_TEXT);
                 lines.chain((more > 0).then(|| format!("… and {more} more"))).collect::<Vec<_>>().join("; ")
             }

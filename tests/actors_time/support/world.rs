@@ -17,9 +17,7 @@ use kandev_host::{
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },
-    store::{
-        db::Db, log_files::LogFiles, packages::PackageStore, records::RecordStore, trust::TrustStore,
-    },
+    store::{db::Db, log_files::LogFiles, packages::PackageStore, records::RecordStore, trust::TrustStore},
     vault::{KeySource, Vault},
 };
 use secrecy::SecretString;
