@@ -34,7 +34,7 @@ use crate::{
         log_files::LogFiles,
         packages::PackageStore,
         plugin_config::PluginConfigs,
-        plugin_state::{StateError, StateStore},
+        plugin_state::StateStore,
         records::{RecordStore, Skipped},
         run_folder::{RunFolder, RunFolderError},
         trust::TrustStore,
@@ -74,15 +74,12 @@ pub enum AppError {
     /// The plugins' files.
     #[error(transparent)]
     Files(#[from] FileError),
-    /// Finishing an uninstall that an earlier host began.
-    #[error("cannot finish an earlier uninstall")]
-    Removal(#[from] StateError),
     /// Saves of settings that an earlier host began.
     #[error("cannot look for unfinished saves of plugin settings")]
     Settings(#[from] SettingsError),
-    /// The same, its secrets.
+    /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
-    RemovalOfSecrets(#[from] VaultError),
+    Removal(#[from] VaultError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
@@ -197,7 +194,7 @@ impl Host {
         }
         trust.load()?.log();
         let log_files = LogFiles::start(config.logs_dir(), limits).map_err(AppError::LogFiles)?;
-        finish_removals(&packages, &state, &vault, &log_files, timing.ask_timeout).await?;
+        finish_removals(&packages, &vault, &log_files, timing.ask_timeout).await?;
         let user_home = std::env::var("HOME").unwrap_or_default();
         let (found, unreadable) = load_records(&records, &user_home)?;
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
@@ -213,7 +210,7 @@ impl Host {
             user_home,
             launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
             host_services: Arc::new(HostServices::new(
-                state.clone(),
+                state,
                 configs.clone(),
                 vault.clone(),
                 Arc::new(bus.clone()),
@@ -228,7 +225,6 @@ impl Host {
             records,
             packages: packages.clone(),
             trust: trust.clone(),
-            state,
             vault: vault.clone(),
             db: db.clone(),
             bus: bus.clone(),
@@ -353,15 +349,13 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
 async fn finish_removals(
     packages: &PackageStore,
-    state: &StateStore,
     vault: &Vault,
     log_files: &LogFiles,
     deadline: Duration,
 ) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
-        vault.delete_namespace(id).await?;
-        state.delete_all(id).await?;
+        vault.delete_plugin(id).await?;
         log_files.remove(id, deadline).await;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use crate::{
-    domain::{capability::CapabilitySet, id::PluginId, log_line::LogLine},
+    domain::{capability::CapabilitySet, id::PluginId, log_line::LogLine, tenancy::Tenancy},
     grpc::client::PluginClient,
 };
 
@@ -102,6 +102,6 @@ pub enum LaunchFailure {
 
 /// Makes the Host service for one plugin; implemented by `grpc::host`, injected by `app` (architecture.md §2).
 pub trait HostServiceFactory: Send + Sync + 'static {
-    /// A service instance bound to this plugin: the plugin never says who it is.
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes;
+    /// A service instance bound to this plugin and this install of it: the plugin never says who it is.
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes;
 }

@@ -15,7 +15,7 @@ use std::{
 use async_trait::async_trait;
 use goplugin::host::Plugin;
 use kandev_host::{
-    domain::{capability::CapabilitySet, id::PluginId},
+    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
     grpc::client::{CallError, PluginClient},
     process::{GoPluginLauncher, HostServiceFactory, LaunchFailure, LaunchRequest, Launched, Launcher},
 };
@@ -118,7 +118,7 @@ pub struct Beside {
 }
 
 impl HostServiceFactory for Beside {
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes {
-        self.inner.routes(id, capabilities).add_service(self.bare.clone().service(id))
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes {
+        self.inner.routes(id, capabilities, tenancy).add_service(self.bare.clone().service(id))
     }
 }

@@ -110,7 +110,6 @@ impl World {
             records: RecordStore::new(config.plugins_dir()),
             packages: packages.clone(),
             trust: trust.clone(),
-            state: state.clone(),
             vault: vault.clone(),
             db: db.clone(),
             bus: bus.clone(),

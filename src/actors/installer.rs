@@ -210,7 +210,8 @@ impl Installer {
             Err(error) => return Err(error),
         }
         failpoint::hit("uninstall.stopped");
-        post(&self.shared.addr, Forget(id.clone()));
+        // Answered, not only told: from then on nothing is written for the plugin.
+        self.ask_registry(Forget(id.clone())).await?;
         if let Err(error) = self.remove(&id).await {
             let mut record = present.record;
             record.state.status = Status::Error;
@@ -247,7 +248,7 @@ impl Installer {
         let set_aside = blocking(move || Ok(packages.set_aside(&owner)?)).await;
         failpoint::hit("uninstall.set_aside");
         let rows_removed = match set_aside {
-            Ok(()) => self.remove_rows(id).await,
+            Ok(()) => self.shared.vault.delete_plugin(id).await.map_err(RegistryError::from),
             Err(error) => Err(error),
         };
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
@@ -262,12 +263,6 @@ impl Installer {
             tracing::warn!(plugin.id = %id, %error, "files of an uninstalled plugin remain; the next start removes them");
         }
         Ok(())
-    }
-
-    async fn remove_rows(&self, id: &PluginId) -> Result<(), RegistryError> {
-        self.shared.vault.delete_namespace(id).await?;
-        failpoint::hit("uninstall.secrets_removed");
-        Ok(self.shared.state.delete_all(id).await?)
     }
 
     async fn operate(&self, id: &PluginId, want: Want, claimed: bool) -> Result<PluginView, RegistryError> {

@@ -7,6 +7,7 @@
 mod delivery;
 mod door;
 mod supervision;
+mod verdict;
 mod vitals;
 
 use std::{path::PathBuf, sync::Arc};
@@ -16,7 +17,7 @@ use time::OffsetDateTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use self::{delivery::Nudge, door::DoorKeeper, supervision::Running};
+use self::{delivery::Nudge, door::DoorKeeper, supervision::Running, verdict::verdict};
 pub(super) use self::{
     delivery::{Inlet, Line},
     door::Door,
@@ -116,6 +117,8 @@ pub enum Want {
     Disabled,
     /// Down for an upgrade.
     Held,
+    /// With the saved settings, if it runs or is being started.
+    Renewed,
     /// Gone for good.
     Removed,
     /// Down because the host ends.
@@ -344,37 +347,6 @@ impl PluginActor {
     }
 }
 
-/// Whether a settlement ends the wait for `want`, and how.
-fn verdict(want: Want, settlement: &Settlement) -> Option<Result<(), String>> {
-    let overtaken = |by: &str| Some(Err(format!("{by}; the command had no effect")));
-    match (want, settlement) {
-        (Want::Started | Want::Booted, Settlement::Started)
-        | (Want::Disabled, Settlement::Disabled)
-        | (Want::Held, Settlement::Held)
-        | (Want::Removed, Settlement::Removed)
-        | (Want::HostStopped, Settlement::HostStopped | Settlement::Removed) => Some(Ok(())),
-        (Want::Started | Want::Booted, Settlement::NotStarted(reason) | Settlement::Overtaken(reason)) => {
-            Some(Err(reason.clone()))
-        }
-        // A start that was asked for while the plugin was being disabled comes after it.
-        (Want::Started | Want::Booted, Settlement::Disabled) => None,
-        (Want::Disabled | Want::Held | Want::Removed | Want::HostStopped, Settlement::Started)
-        | (
-            Want::Disabled | Want::Held | Want::Removed | Want::HostStopped,
-            Settlement::NotStarted(_) | Settlement::Overtaken(_),
-        )
-        | (Want::Held | Want::Removed | Want::HostStopped, Settlement::Disabled)
-        | (Want::Removed | Want::HostStopped, Settlement::Held) => None,
-        (Want::Started | Want::Booted | Want::Disabled, Settlement::Held) => overtaken("an upgrade came in between"),
-        (Want::Started | Want::Booted | Want::Disabled | Want::Held, Settlement::Removed) => {
-            overtaken("the plugin was uninstalled")
-        }
-        (Want::Started | Want::Booted | Want::Disabled | Want::Held | Want::Removed, Settlement::HostStopped) => {
-            overtaken("the host is stopping")
-        }
-    }
-}
-
 impl Actor for PluginActor {
     type Context = Context<Self>;
 }
@@ -390,6 +362,7 @@ impl Handler<Command> for PluginActor {
             Want::Booted => Input::Boot,
             Want::Disabled => Input::Disable,
             Want::Held => Input::Hold,
+            Want::Renewed => Input::Renew,
             Want::Removed => Input::Remove,
             Want::HostStopped => Input::HostStopping,
         };

@@ -56,7 +56,6 @@ use crate::{
         fs::FileError,
         log_files::{LogFiles, LostLines},
         packages::{PackageStore, PackageStoreError, Staged},
-        plugin_state::{StateError, StateStore},
         records::RecordStore,
         trust::TrustStore,
     },
@@ -175,11 +174,8 @@ pub enum RegistryError {
     /// The disk failed; the text is for the log.
     #[error("plugin files: {0}")]
     Storage(String),
-    /// The database failed; the text is for the log.
-    #[error("plugin state: {0}")]
-    State(#[from] StateError),
-    /// The vault failed; the text is for the log.
-    #[error("plugin secrets: {0}")]
+    /// The vault or the database failed; the text is for the log.
+    #[error("plugin secrets and state: {0}")]
     Vault(#[from] VaultError),
     /// An actor did not answer.
     #[error(transparent)]
@@ -226,8 +222,6 @@ pub struct Parts {
     pub packages: PackageStore,
     /// The keys whose signatures count.
     pub trust: TrustStore,
-    /// The plugins' stored state.
-    pub state: StateStore,
     /// The plugins' secrets.
     pub vault: Vault,
     /// The database, for readiness.
@@ -255,7 +249,6 @@ pub(super) struct Shared {
     pub config: Arc<Config>,
     pub packages: PackageStore,
     pub trust: TrustStore,
-    pub state: StateStore,
     pub vault: Vault,
     pub db: Db,
     /// Home folder of the user the host runs as; hidden in diagnostics.
@@ -280,7 +273,7 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, .. } = parts;
+        let Parts { config, surroundings, records, packages, trust, vault, db, bus, .. } = parts;
         let found = Found { records: parts.found, unreadable: parts.unreadable, earlier_lines: parts.earlier_lines };
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
         let sync = SyncDesk::new(config.limits.syncs, config.timing.sync_wait);
@@ -288,7 +281,7 @@ impl RegistryHandle {
         let registry = Registry::new(Arc::clone(&config), surroundings, files, bus, found);
         let directory = registry.directory();
         let addr = start(registry);
-        let shared = Shared { addr, directory, config, packages, trust, state, vault, db, user_home, sync, log_files };
+        let shared = Shared { addr, directory, config, packages, trust, vault, db, user_home, sync, log_files };
         Self { shared: Arc::new(shared) }
     }
 

@@ -295,7 +295,7 @@ fn told(error: &RegistryError, path: &str) -> String {
                  {needs}` with this file, or upload it with accept={needs}"
             )
         }
-        RegistryError::Storage(_) | RegistryError::State(_) => {
+        RegistryError::Storage(_) | RegistryError::Vault(_) => {
             tracing::error!(path, %error, "an item of the plugins folder failed");
             INTERNAL.to_owned()
         }

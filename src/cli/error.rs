@@ -82,6 +82,9 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// A file or input without a value.
+    #[error("{} holds nothing: there is no secret in it", .0.display())]
+    EmptySecret(std::path::PathBuf),
     /// No secret of that id or name.
     #[error("no secret is called \"{0}\"; `kandev-host secret list` shows what there is")]
     NoSecret(String),
@@ -130,7 +133,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
-            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) => USAGE,
+            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
             Self::NotTrusted(_) => NOT_TRUSTED,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {

@@ -23,9 +23,10 @@ use kandev_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait, service::Routes};
 
+use self::secrets::Confidant;
 use crate::{
     config::{Limits, Timing},
-    domain::{capability::CapabilitySet, id::PluginId},
+    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
     process::HostServiceFactory,
     store::{plugin_config::PluginConfigs, plugin_state::StateStore},
     vault::Vault,
@@ -58,12 +59,13 @@ impl HostServices {
 }
 
 impl HostServiceFactory for HostServices {
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes {
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes {
         let service = HostService {
             plugin: id.clone(),
-            state: self.state.clone(),
+            state: self.state.under(tenancy),
             configs: self.configs.clone(),
-            vault: self.vault.clone(),
+            vault: self.vault.under(tenancy),
+            tenancy: tenancy.clone(),
             events: self.events.clone(),
         };
         let bytes = usize::try_from(self.bounds.message_bytes).unwrap_or(usize::MAX);
@@ -78,7 +80,15 @@ struct HostService {
     state: StateStore,
     configs: PluginConfigs,
     vault: Vault,
+    tenancy: Tenancy,
     events: Arc<dyn EventSink>,
+}
+
+impl HostService {
+    /// What the plugin and its secrets have to do with each other, for one call.
+    fn secrets(&self) -> Confidant<'_> {
+        Confidant { vault: &self.vault, plugin: &self.plugin, known: self.tenancy.secrets() }
+    }
 }
 
 type Reply<T> = Result<Response<T>, Status>;
@@ -109,23 +119,23 @@ impl Host for HostService {
     }
 
     async fn get_config(&self, _: Request<GetConfigRequest>) -> Reply<GetConfigResponse> {
-        config::get(&self.configs, &self.vault, &self.plugin).await.map(Response::new)
+        config::get(&self.configs, self.secrets()).await.map(Response::new)
     }
 
     async fn get_secret(&self, request: Request<GetSecretRequest>) -> Reply<GetSecretResponse> {
-        secrets::get(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::get(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 
     async fn set_secret(&self, request: Request<SetSecretRequest>) -> Reply<SetSecretResponse> {
-        secrets::set(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::set(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 
     async fn delete_secret(&self, request: Request<DeleteSecretRequest>) -> Reply<DeleteSecretResponse> {
-        secrets::delete(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::delete(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 
     async fn reveal_secret(&self, request: Request<RevealSecretRequest>) -> Reply<RevealSecretResponse> {
-        secrets::reveal(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::reveal(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 }
 

@@ -309,10 +309,7 @@ fn describe_registry(error: &RegistryError) -> Described {
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_)
-        | RegistryError::Unreadable(_)
-        | RegistryError::State(_)
-        | RegistryError::Vault(_) => trouble(error),
+        RegistryError::Storage(_) | RegistryError::Unreadable(_) | RegistryError::Vault(_) => trouble(error),
         RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
         RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
         RegistryError::Stopping => stopping(),
@@ -326,6 +323,9 @@ fn describe_settings(error: &SettingsError) -> Described {
         SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
         SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
         SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        SettingsError::Damaged { cause, .. } => {
+            plain(StatusCode::CONFLICT, "config_damaged", error).with_note(redaction::diagnostic(cause, ""))
+        }
         // As for a start: the operator's own plugin, its diagnostic redacted.
         SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
         SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)

@@ -13,7 +13,10 @@ use actix_web::{
 };
 use futures_util::FutureExt;
 
-use super::{ApiError, OperatorToken};
+use super::{
+    ApiError, OperatorToken,
+    query::{self, Takes},
+};
 use crate::domain::{
     action::Action,
     authorize::{Decision, authorize},
@@ -33,11 +36,13 @@ pub fn identify(request: &ServiceRequest) -> Principal {
 /// The middleware of one route. Whom [`identify`] did not see is nobody.
 pub async fn admit(
     action: Action,
+    takes: Takes,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let http = request.request().clone();
-    if let Err(error) = require_for(&http, action) {
+    // Who may not ask is not told what may be asked.
+    if let Err(error) = require_for(&http, action).and_then(|()| query::check(takes, http.query_string())) {
         return Ok(request.into_response(error.error_response()));
     }
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {

@@ -12,13 +12,10 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, secrets, settings, trust, upgrade, vault,
-    webhooks,
+    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, query::Takes, secrets, settings, trust,
+    upgrade, vault, webhooks,
 };
-use crate::domain::{action::Action, clean};
-
-/// Longest reason of a refused query, in bytes.
-const SHOWN_BYTES: usize = 300;
+use crate::domain::action::Action;
 
 /// One method of one path.
 struct Endpoint {
@@ -28,11 +25,17 @@ struct Endpoint {
     shown: &'static str,
     action: Action,
     handler: fn() -> Route,
+    takes: Takes,
 }
 
 impl Endpoint {
+    const fn takes(mut self, takes: Takes) -> Self {
+        self.takes = takes;
+        self
+    }
+
     const fn new(method: Method, path: &'static str, action: Action, handler: fn() -> Route) -> Self {
-        Self { method, path, shown: path, action, handler }
+        Self { method, path, shown: path, action, handler, takes: Takes::Nothing }
     }
 
     /// For a path whose pattern has the router's own notation in it.
@@ -72,14 +75,14 @@ const WEBHOOK_SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
 static TABLE: &[Endpoint] = &[
     // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
     // `PluginWebhookAuthenticated` when the manifest wants a login.
-    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).shown_as(WEBHOOK_SHOWN),
-    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).shown_as(WEBHOOK_SHOWN),
+    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
+    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     // The handler asks for `MetricsRead`, unless `metrics.public` is set.
     get("/metrics", Action::HealthRead, || web::to(metrics::read)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
-    post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
+    post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)).takes(Takes::Parameters),
     post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
     patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(settings::update)),
@@ -88,9 +91,9 @@ static TABLE: &[Endpoint] = &[
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
     get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
     post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
-    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)),
+    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)).takes(Takes::Parameters),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
-    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)),
+    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)).takes(Takes::Parameters),
     post("/api/v1/secrets", Action::SecretWrite, || web::to(secrets::create)),
     get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(secrets::read)),
     put("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::change)),
@@ -103,7 +106,7 @@ static TABLE: &[Endpoint] = &[
     get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
     post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
     delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
-    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)),
+    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)).takes(Takes::Parameters),
     post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(inbox::mark_read)),
     post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
@@ -133,18 +136,14 @@ pub fn configure(config: &mut ServiceConfig) {
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));
     }
     config.app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NoRoute.into()));
-    config.app_data(web::QueryConfig::default().error_handler(|error, _| {
-        let reason = clean::single_line(&error.to_string(), SHOWN_BYTES);
-        ApiError::Query(format!("invalid query: {reason}")).into()
-    }));
     config.default_service(web::to(|| async { Err::<&str, _>(ApiError::NoRoute) }));
 }
 
 fn route(endpoint: &Endpoint) -> Route {
-    let (action, shown) = (endpoint.action, endpoint.shown);
+    let (action, takes, shown) = (endpoint.action, endpoint.takes, endpoint.shown);
     let gate = from_fn(move |request: ServiceRequest, next: Next<_>| {
         request.extensions_mut().insert(Pattern(shown));
-        gate::admit(action, request, next)
+        gate::admit(action, takes, request, next)
     });
     (endpoint.handler)().method(endpoint.method.clone()).wrap(gate)
 }

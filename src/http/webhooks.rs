@@ -72,7 +72,19 @@ pub async fn relay(
     let watch = plugin.vitals().begin_webhook();
     let answer = call_plugin(&plugin, call, timeout).instrument(span).await;
     watch.end(outcome(&answer));
-    answer
+    match answer {
+        Err(ApiError::Call(id, error)) => Err(ApiError::Call(id, without_secrets(&services, plugin.id(), error).await)),
+        answer => answer,
+    }
+}
+
+/// The plugin's text goes to the host's log: without the secrets that it was told.
+async fn without_secrets(services: &Services, id: &PluginId, error: CallError) -> CallError {
+    let CallError::Refused { code, message } = error else { return error };
+    let log = services.registry.log(id.as_str()).await;
+    // Of a plugin that is gone meanwhile nobody knows the secrets.
+    let message = log.map_or_else(|_| String::new(), |log| log.without_secrets(&message).into_owned());
+    CallError::Refused { code, message }
 }
 
 async fn call_plugin(plugin: &PluginHandle, call: WebhookRequest, timeout: Duration) -> Result<HttpResponse, ApiError> {

@@ -5,6 +5,7 @@
 
 mod support;
 
+mod confidential;
 mod config;
 #[cfg(feature = "failpoints")]
 mod crashes;

@@ -20,8 +20,9 @@ use tokio::{
 use crate::support::{Guest, Host, Package, Settings, eventually, eventually_some, host::TOKEN};
 
 /// A collector that keeps what it gets.
-struct Collector {
-    url: String,
+pub struct Collector {
+    /// Where it listens.
+    pub url: String,
     requests: Arc<Mutex<Vec<(String, ExportTraceServiceRequest)>>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -33,7 +34,8 @@ impl Drop for Collector {
 }
 
 impl Collector {
-    async fn start() -> Self {
+    /// Listens on a free port.
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -44,6 +46,11 @@ impl Collector {
             }
         });
         Self { url, requests, task }
+    }
+
+    /// Everything it got, as text.
+    pub fn text(&self) -> String {
+        format!("{:?}", self.requests.lock().unwrap())
     }
 
     fn spans(&self) -> Vec<Span> {

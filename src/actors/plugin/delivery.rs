@@ -214,7 +214,8 @@ impl PluginActor {
             AfterFailure::Stale => {}
             AfterFailure::GaveUp(event) => self.gave_up(&event, &error.to_string()),
             AfterFailure::RetryAfter(delay, ticket) => {
-                tracing::debug!(plugin.id = %self.id, %error, retry_ms = delay.as_millis(), "delivery failed");
+                let error = self.diagnostic(&error.to_string());
+                tracing::debug!(plugin.id = %self.id, error, retry_ms = delay.as_millis(), "delivery failed");
                 self.note(
                     Level::Warn,
                     self.diagnostic(&format!(
@@ -232,6 +233,7 @@ impl PluginActor {
     }
 
     fn gave_up(&self, event: &Event, why: &str) {
+        let why = self.diagnostic(why);
         tracing::error!(
             plugin.id = %self.id, event.id = %event.id, event.subject = %event.subject, error = why,
             "event given up after its last delivery attempt"

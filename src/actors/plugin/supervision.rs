@@ -1,6 +1,6 @@
 //! Runs the lifecycle's effects: launches, watches, pings and stops the process, and turns what happens into inputs.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{AsyncContext, Context, Handler, Message, WeakAddr};
 use time::OffsetDateTime;
@@ -171,9 +171,9 @@ impl PluginActor {
         self.suspend(true, addr);
     }
 
-    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6).
+    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6), without the secrets that the plugin was told.
     pub(super) fn diagnostic(&self, text: &str) -> String {
-        redaction::diagnostic(text, &self.surroundings.user_home)
+        redaction::diagnostic(&*self.log.without_secrets(text), &self.surroundings.user_home)
     }
 
     fn launch(&mut self, generation: u64, addr: WeakAddr<Self>) {
@@ -209,7 +209,11 @@ impl PluginActor {
             executable_sha256: self.live.executable_sha256.clone(),
             install_path,
             data_dir: self.surroundings.plugins_dir.join(self.id.as_str()).join("data"),
-            host_service: self.surroundings.host_services.routes(&self.id, &self.manifest.capabilities.granted()),
+            host_service: self.surroundings.host_services.routes(
+                &self.id,
+                &self.manifest.capabilities.granted(),
+                self.log.tenancy(),
+            ),
             log: self.log_sink(),
             abort,
         })
@@ -217,7 +221,10 @@ impl PluginActor {
 
     fn log_sink(&self) -> LogSink {
         let (log, id) = (Arc::clone(&self.log), self.id.clone());
-        Arc::new(move |line: LogLine| {
+        Arc::new(move |mut line: LogLine| {
+            if let Cow::Owned(hidden) = log.without_secrets(&line.message) {
+                line.message = hidden;
+            }
             let message = line.message.as_str();
             match line.level {
                 Level::Trace => tracing::trace!(target: "plugin", { plugin.id = %id }, "{message}"),

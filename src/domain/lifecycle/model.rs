@@ -60,6 +60,8 @@ pub enum Next {
     Held,
     /// A start that an operator asked for meanwhile.
     Start,
+    /// A start with the settings that were saved.
+    Renew,
     /// The restart row goes on: the process was killed because it did not answer its pings.
     Restart {
         /// Why it was killed.
@@ -80,6 +82,8 @@ pub enum Input {
     Disable,
     /// An upgrade wants the process ended and the plugin kept waiting.
     Hold,
+    /// The settings were saved: what runs, or is being launched, may have read the old ones.
+    Renew,
     /// An operator uninstalls it.
     Remove,
     /// The host ends.
@@ -148,6 +152,8 @@ pub enum Settlement {
     Disabled,
     /// It is down and waits for its new version.
     Held,
+    /// No process has read the old settings: whatever is started next reads the new ones.
+    Renewed,
     /// Its process is gone for good.
     Removed,
     /// Its process is gone because the host ends.

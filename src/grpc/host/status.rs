@@ -36,6 +36,7 @@ pub fn of_state(error: StateError) -> Status {
         StateError::ValueTooLarge { .. } | StateError::QuotaExceeded { .. } | StateError::ListTooLarge { .. } => {
             Status::resource_exhausted(error.to_string())
         }
+        StateError::Uninstalled => Status::failed_precondition(error.to_string()),
         StateError::Database(fault) => of_database(&fault),
     }
 }
@@ -77,6 +78,7 @@ pub fn of_vault(error: VaultError) -> Status {
     match error {
         VaultError::TooLarge { .. } | VaultError::TooMany { .. } => Status::resource_exhausted(error.to_string()),
         VaultError::Id => Status::invalid_argument(error.to_string()),
+        VaultError::Uninstalled => Status::failed_precondition(error.to_string()),
         VaultError::ForeignKey { .. } | VaultError::Damaged { .. } => {
             error!(cause = %error, "a secret cannot be decrypted");
             Status::data_loss("the secret cannot be decrypted, the host's log has the reason")

@@ -72,6 +72,7 @@ struct World {
     db: db::Db,
     vault: Vault,
     bus: Arc<FakeBus>,
+    tenancy: Tenancy,
     folder: TempDir,
 }
 
@@ -87,7 +88,7 @@ async fn timed_world(timing: &Timing, limits: Limits, bus: FakeBus) -> World {
     let vault = Vault::open(db.clone(), key, &limits).await.unwrap();
     let services =
         HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), timing, &limits);
-    World { services, db, vault, bus, folder }
+    World { services, db, vault, bus, tenancy: Tenancy::default(), folder }
 }
 
 impl World {
@@ -97,7 +98,7 @@ impl World {
 
     fn pipe(&self, capabilities: impl IntoIterator<Item = Capability>) -> tokio::io::DuplexStream {
         let set = CapabilitySet::from_iter(capabilities);
-        serve(self.services.routes(&PluginId::new("acme").unwrap(), &set)).0
+        serve(self.services.routes(&PluginId::new("acme").unwrap(), &set, &self.tenancy)).0
     }
 
     async fn client(&self) -> HostClient<Channel> {

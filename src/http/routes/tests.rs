@@ -140,6 +140,23 @@ async fn the_token_opens_every_route() {
 }
 
 #[actix_web::test]
+async fn a_parameter_that_a_route_does_not_know_is_refused_but_by_webhooks() {
+    for endpoint in TABLE {
+        let uri = format!("{}?no_such=1", example(endpoint.path));
+        let request = TestRequest::default().method(endpoint.method.clone()).uri(&uri);
+        let answer = send(request.insert_header((header::AUTHORIZATION, "Bearer t0ken"))).await;
+        let refused = answer.status() == 400 && body(answer).await["code"] == "invalid_query";
+        // Without services a handler does not get to its query.
+        let judged_here = endpoint.takes == Takes::Nothing;
+        assert_eq!(refused, judged_here, "{} {uri}", endpoint.method);
+        assert_eq!(endpoint.takes == Takes::Anything, endpoint.path == WEBHOOK);
+    }
+    for empty in ["?", "?&"] {
+        assert_eq!(send(TestRequest::get().uri(&format!("/health{empty}"))).await.status(), 200, "{empty}");
+    }
+}
+
+#[actix_web::test]
 async fn another_method_of_a_known_path_gets_405_with_the_allowed_ones() {
     for endpoint in TABLE {
         let allowed: Vec<_> = TABLE.iter().filter(|e| e.path == endpoint.path).map(|e| e.method.as_str()).collect();

@@ -17,10 +17,7 @@ use kandev_host::{
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },
-    store::{
-        db::Db, log_files::LogFiles, packages::PackageStore, plugin_state::StateStore, records::RecordStore,
-        trust::TrustStore,
-    },
+    store::{db::Db, log_files::LogFiles, packages::PackageStore, records::RecordStore, trust::TrustStore},
     vault::{KeySource, Vault},
 };
 use secrecy::SecretString;
@@ -82,7 +79,6 @@ impl World {
         settings(&mut config);
         let (timing, limits) = (config.timing.clone(), config.limits.clone());
         let db = Db::connect(&config.database_url, &timing, &limits).await.expect("a database");
-        let state = StateStore::new(db.clone(), &limits);
         std::fs::create_dir_all(config.plugins_dir()).expect("a folder");
         let records = RecordStore::new(config.plugins_dir());
         for record in &mut found {
@@ -114,7 +110,6 @@ impl World {
             config: Arc::new(config),
             surroundings: Arc::new(surroundings),
             records: records.clone(),
-            state,
             vault,
             db,
             bus: bus.clone(),
