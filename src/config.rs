@@ -178,6 +178,10 @@ pub struct Timing {
     /// Between two batches of spans. Default 5 s.
     #[serde(with = "duration::one")]
     pub telemetry_interval: Duration,
+    /// Rest of the thread that writes the log after it wrote what there was: as much of the log is lost when the host is
+    /// killed. Default 5 ms.
+    #[serde(with = "duration::one")]
+    pub log_rest: Duration,
 }
 
 impl Default for Timing {
@@ -221,6 +225,7 @@ impl Default for Timing {
             usage_age: secs(1),
             telemetry_timeout: secs(5),
             telemetry_interval: secs(5),
+            log_rest: Duration::from_millis(5),
         }
     }
 }

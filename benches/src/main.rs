@@ -16,7 +16,7 @@ use std::{fs, path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use kandev_benches::{Outcome, flame, report, rounds};
-use kandev_host::cli::log;
+use kandev_host::{cli::log, config::Timing};
 use tracing_appender::non_blocking::WorkerGuard;
 
 use crate::{report::Line, rounds::Rounds};
@@ -138,5 +138,5 @@ fn save(options: &Options, line: &Line) -> Outcome<()> {
 fn log_to_file(options: &Options) -> Outcome<WorkerGuard> {
     let filter = std::env::var("KANDEV_LOG").unwrap_or_else(|_| "info".to_owned());
     let file = fs::File::create(options.output.join("host.log"))?;
-    Ok(log::start(&filter, log::Form::Text { colours: false }, file, None)?)
+    Ok(log::start(&filter, log::Form::Text { colours: false }, file, Timing::default().log_rest, None)?)
 }

@@ -3,7 +3,10 @@
 pub mod log;
 mod telemetry;
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
 pub use telemetry::TelemetryError;
 use telemetry::Traces;
@@ -32,7 +35,7 @@ pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
         true => Some(Traces::start(&config.telemetry, &config.timing, &config.limits)?),
         false => None,
     };
-    let _written_at_the_end = start_log(&config.log, traces.as_ref())?;
+    let _written_at_the_end = start_log(&config.log, config.timing.log_rest, traces.as_ref())?;
     log_panics();
     goplugin::warm_up_crypto();
     let ended = app::run(config);
@@ -51,7 +54,7 @@ pub fn install_tls() {
 }
 
 /// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
-fn start_log(filter: &str, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
+fn start_log(filter: &str, rest: Duration, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
     let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
         key: key.to_owned(),
         origin: config::Source::Environment(variable),
@@ -66,7 +69,7 @@ fn start_log(filter: &str, traces: Option<&Traces>) -> Result<WorkerGuard, Confi
             return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
         }
     };
-    log::start(filter, form, io::stderr(), traces).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))
+    log::start(filter, form, io::stderr(), rest, traces).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))
 }
 
 /// A panic becomes a line of the log, so that a JSON log stays one.

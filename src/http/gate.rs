@@ -33,7 +33,7 @@ pub fn identify(request: &ServiceRequest) -> Principal {
     principal
 }
 
-/// The middleware of one route. Whom [`identify`] did not see is nobody.
+/// The middleware of one route.
 pub async fn admit(
     action: Action,
     takes: Takes,
@@ -41,6 +41,9 @@ pub async fn admit(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let http = request.request().clone();
+    if !http.extensions().contains::<Principal>() {
+        identify(&request);
+    }
     // Who may not ask is not told what may be asked.
     if let Err(error) = require_for(&http, action).and_then(|()| query::check(takes, http.query_string())) {
         return Ok(request.into_response(error.error_response()));

@@ -17,10 +17,6 @@ use super::telemetry::Traces;
 /// small one.
 const QUIET: &str = "actix_http::h1::dispatcher=off,sea_orm=warn,sqlx=warn";
 
-/// How long the writing thread rests after it wrote what there was. A line that finds it awake need not wake it, which
-/// would cost more than the line; so at most this many lines' time is lost when the host is killed.
-const REST: Duration = Duration::from_millis(5);
-
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -37,7 +33,8 @@ pub enum Form {
 /// not depend on it.
 ///
 /// A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. Lines that are ready
-/// together are written together. The guard writes what is left when it is dropped.
+/// together are written together, then the thread rests (`timing.log_rest`). The guard writes what is left when it is
+/// dropped.
 ///
 /// # Errors
 /// The filter's mistake.
@@ -48,10 +45,11 @@ pub fn start(
     filter: &str,
     form: Form,
     output: impl io::Write + Send + 'static,
+    rest: Duration,
     traces: Option<&Traces>,
 ) -> Result<WorkerGuard, ParseError> {
     let filter: Targets = format!("{QUIET},{filter}").parse()?;
-    let (writer, guard) = tracing_appender::non_blocking(Restful(io::BufWriter::new(output)));
+    let (writer, guard) = tracing_appender::non_blocking(Restful { output: io::BufWriter::new(output), rest });
     let log = tracing_subscriber::fmt::layer().with_writer(writer);
     let log = match form {
         Form::Json => log.json().flatten_event(true).boxed(),
@@ -64,17 +62,21 @@ pub fn start(
     Ok(guard)
 }
 
-/// Writes in batches: the thread flushes whenever no line waits, and then rests.
-struct Restful<W: io::Write>(io::BufWriter<W>);
+/// Writes in batches: the thread flushes whenever no line waits, and then rests. A line that comes meanwhile need not wake
+/// it, which would cost more than the line.
+struct Restful<W: io::Write> {
+    output: io::BufWriter<W>,
+    rest: Duration,
+}
 
 impl<W: io::Write> io::Write for Restful<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes)
+        self.output.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()?;
-        thread::sleep(REST);
+        self.output.flush()?;
+        thread::sleep(self.rest);
         Ok(())
     }
 }
