@@ -167,14 +167,16 @@ impl PluginProcess for Process {
     }
 }
 
-/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode.
+/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode. Its parent, the
+/// plugin's own folder, is not made: an uninstall that overtook the start has removed it for good.
 fn make_data_dir(path: &Path) -> Result<(), LaunchFailure> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(|error: io::Error| {
-        LaunchFailure::Passing(format!(
+    match DirBuilder::new().mode(0o755).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(LaunchFailure::Passing(format!(
             "cannot make the plugin's data folder {}: {error}; check that the host's user may write there",
             path.display()
-        ))
-    })
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn sink(log: LogSink) -> host::LogSink {

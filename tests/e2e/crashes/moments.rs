@@ -136,7 +136,6 @@ pub const NAMED: &[(Scenario, &str, u32, Left)] = &[
     (Uninstall, "uninstall.deleting", 1, Nothing),
     (Uninstall, "uninstall.deleting", 2, Nothing),
     (Uninstall, "uninstall.deleting", 3, Nothing),
-    (Uninstall, "uninstall.secrets_removed", 1, Nothing),
     (SaveWithSecret, "config.writing", 1, Old),
     (SaveWithSecret, "file.replacing", 1, Old),
     (SaveWithSecret, "config.staged", 1, Old),
