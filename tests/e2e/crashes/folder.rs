@@ -49,8 +49,6 @@ pub async fn check(host: &Host, outcome: &Outcome<'_>) {
     let gone = host.status(GONE, if missing { "error" } else { "disabled" }).await;
     assert!(!missing || gone["last_error"].as_str().is_some_and(|text| text.ends_with(" is missing")), "{gone}");
 
-    // Folders are taken over in the order of their names: this one before.
-    let is_there = host.get(&format!("/api/plugins/{ID}")).await.status == 200;
     let lawful: &[bool] = match (&outcome.answered, outcome.moment.left) {
         (Some(answer), _) => {
             assert_eq!((answer.status, &answer.body["errors"]), (200, &json!([])), "{answer:?}");
@@ -60,6 +58,11 @@ pub async fn check(host: &Host, outcome: &Outcome<'_>) {
         (None, Left::New | Left::TakenOver) => &[true],
         (None, _) => &[false, true],
     };
+    let is_there = async || host.get(&format!("/api/plugins/{ID}")).await.status == 200;
+    if lawful == [true] {
+        eventually("it is installed", is_there).await;
+    }
+    let is_there = is_there().await;
     assert!(lawful.contains(&is_there), "installed: {is_there}");
     if is_there {
         eventually("it stands as it was left", || async {

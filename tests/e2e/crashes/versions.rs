@@ -79,7 +79,12 @@ pub async fn check(host: &Host, outcome: &Outcome<'_>, archives: &Archives) {
         Some(version) => assert_whole(host, moment, &version, archives).await,
         None => assert_gone(host, moment.scenario, &archives.old).await,
     }
-    host.uninstall(ID).await.expect(200);
+    // The repair may still hold the plugin, to clear what the change left.
+    let uninstalled = eventually_some("the plugin is free for commands", || async {
+        let answer = host.uninstall(ID).await;
+        (answer.status != 409).then_some(answer)
+    });
+    uninstalled.await.expect(200);
     assert!(!host.plugins().join(ID).exists() && !record_file(host).exists());
 }
 
@@ -162,7 +167,11 @@ async fn assert_whole(host: &Host, moment: &Moment, version: &str, archives: &Ar
         _ => assert!(!off, "nobody has disabled it"),
     }
     if off {
-        host.command(ID, "enable").await.expect(200);
+        let enabled = eventually_some("the repair has ended", || async {
+            let answer = host.command(ID, "enable").await;
+            (answer.status != 409).then_some(answer)
+        });
+        enabled.await.expect(200);
     }
     let record = host.status(ID, "active").await;
     let folder = host.plugins().join(ID).join(version);
