@@ -74,6 +74,7 @@ impl<W: io::Write> io::Write for Restful<W> {
         self.output.write(bytes)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "on the log's own thread, which has nothing else to do")]
     fn flush(&mut self) -> io::Result<()> {
         self.output.flush()?;
         thread::sleep(self.rest);
