@@ -32,7 +32,9 @@ impl Series {
         let last = sorted.len().saturating_sub(1);
         let at = (last as f64 * share).ceil() as usize;
         match share {
-            0.5 if !sorted.is_empty() && sorted.len().is_multiple_of(2) => (sorted[last / 2] + sorted[last / 2 + 1]) / 2.0,
+            0.5 if !sorted.is_empty() && sorted.len().is_multiple_of(2) => {
+                (sorted[last / 2] + sorted[last / 2 + 1]) / 2.0
+            }
             0.5 => sorted.get(last / 2).copied().unwrap_or(f64::NAN),
             _ => sorted.get(at).copied().unwrap_or(f64::NAN),
         }
