@@ -3,7 +3,7 @@
 #
 #   scripts/bench.sh [options of the bench…]        for example: scripts/bench.sh --rows delivery,install --json
 #
-# Exits 3 when a bound does not hold. Raw rounds go to target/bench. The first build takes about ten minutes.
+# Exits 3 when a bound does not hold. Raw rounds go to target/bench. The first build takes about half an hour.
 set -eu
 
 cd "$(dirname "$0")/.."
