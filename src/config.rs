@@ -182,6 +182,9 @@ pub struct Timing {
     /// killed. Default 5 ms.
     #[serde(with = "duration::one")]
     pub log_rest: Duration,
+    /// How long the end of the program waits until the last lines of the log are written. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub log_close: Duration,
 }
 
 impl Default for Timing {
@@ -226,6 +229,7 @@ impl Default for Timing {
             telemetry_timeout: secs(5),
             telemetry_interval: secs(5),
             log_rest: Duration::from_millis(5),
+            log_close: secs(1),
         }
     }
 }

@@ -17,7 +17,6 @@ use std::{fs, path::PathBuf, process::ExitCode};
 use clap::{Parser, Subcommand};
 use kandev_benches::{Outcome, flame, report, rounds};
 use kandev_host::{cli::log, config::Timing};
-use tracing_appender::non_blocking::WorkerGuard;
 
 use crate::{report::Line, rounds::Rounds};
 
@@ -135,8 +134,8 @@ fn save(options: &Options, line: &Line) -> Outcome<()> {
 }
 
 /// The host logs a line for each request; so does the host in this process, in the same way into a file.
-fn log_to_file(options: &Options) -> Outcome<WorkerGuard> {
+fn log_to_file(options: &Options) -> Outcome<log::Written> {
     let filter = std::env::var("KANDEV_LOG").unwrap_or_else(|_| "info".to_owned());
     let file = fs::File::create(options.output.join("host.log"))?;
-    Ok(log::start(&filter, log::Form::Text { colours: false }, file, Timing::default().log_rest, None)?)
+    Ok(log::start(&filter, log::Form::Text { colours: false }, file, &Timing::default(), None)?)
 }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    pin::Pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -102,12 +103,17 @@ impl PluginClient for Counting {
         answer
     }
 
-    async fn handle_webhook(
-        &self,
+    // Passed on as it is: nothing is counted, so nothing of ours is measured.
+    fn handle_webhook<'client, 'call>(
+        &'client self,
         request: v1::WebhookRequest,
         deadline: Duration,
-    ) -> Result<v1::WebhookResponse, CallError> {
-        self.client.handle_webhook(request, deadline).await
+    ) -> Pin<Box<dyn Future<Output = Result<v1::WebhookResponse, CallError>> + Send + 'call>>
+    where
+        'client: 'call,
+        Self: 'call,
+    {
+        self.client.handle_webhook(request, deadline)
     }
 }
 

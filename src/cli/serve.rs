@@ -3,19 +3,16 @@
 pub mod log;
 mod telemetry;
 
-use std::{
-    io::{self, IsTerminal},
-    time::Duration,
-};
+use std::io::{self, IsTerminal};
 
+use log::Written;
 pub use telemetry::TelemetryError;
 use telemetry::Traces;
-use tracing_appender::non_blocking::WorkerGuard;
 
 use super::error::CliError;
 use crate::{
     app,
-    config::{self, ConfigError, Lookup, Overrides},
+    config::{self, ConfigError, Lookup, Overrides, Timing},
 };
 
 pub const EXAMPLES: &str = "\
@@ -35,7 +32,7 @@ pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
         true => Some(Traces::start(&config.telemetry, &config.timing, &config.limits)?),
         false => None,
     };
-    let _written_at_the_end = start_log(&config.log, config.timing.log_rest, traces.as_ref())?;
+    let _written_at_the_end = start_log(&config.log, &config.timing, traces.as_ref())?;
     log_panics();
     goplugin::warm_up_crypto();
     let ended = app::run(config);
@@ -54,7 +51,7 @@ pub fn install_tls() {
 }
 
 /// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
-fn start_log(filter: &str, rest: Duration, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
+fn start_log(filter: &str, timing: &Timing, traces: Option<&Traces>) -> Result<Written, ConfigError> {
     let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
         key: key.to_owned(),
         origin: config::Source::Environment(variable),
@@ -69,7 +66,7 @@ fn start_log(filter: &str, rest: Duration, traces: Option<&Traces>) -> Result<Wo
             return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
         }
     };
-    log::start(filter, form, io::stderr(), rest, traces).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))
+    log::start(filter, form, io::stderr(), timing, traces).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))
 }
 
 /// A panic becomes a line of the log, so that a JSON log stays one.

@@ -5,7 +5,7 @@
 //! neither reuse the first nor be fooled by the second. Towards the client, what would break the connection or act
 //! on the host's own origin is removed, and an answer that cannot be sent as it is becomes an error.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{cmp::Ordering, collections::HashMap};
 
 /// Headers of one connection, not of the message (RFC 9110 §7.6.1 and common practice).
 const HOP_BY_HOP: [&str; 9] = [
@@ -61,19 +61,20 @@ pub fn split_path(raw: &str) -> Option<WebhookPath<'_>> {
 pub struct HeaderNotText(pub String);
 
 /// The headers a plugin gets: canonical names, the values of one name joined by `", "` in the order they came.
-pub fn request_headers(headers: &[(&str, &[u8])]) -> Result<HashMap<String, String>, HeaderNotText> {
+pub fn request_headers<'a>(
+    headers: impl ExactSizeIterator<Item = (&'a str, &'a [u8])> + Clone,
+) -> Result<HashMap<String, String>, HeaderNotText> {
     let connection: Vec<String> = headers
-        .iter()
+        .clone()
         .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
         .flat_map(|(_, value)| listed_names(&String::from_utf8_lossy(value)))
         .collect();
-    let mut kept: HashMap<String, String> = HashMap::new();
+    let mut kept: HashMap<String, String> = HashMap::with_capacity(headers.len());
     for (name, value) in headers {
-        let name = name.to_ascii_lowercase();
-        if !passes_to_plugin(&name) || connection.contains(&name) {
+        if !passes_to_plugin(name) || is_one_of(name, &connection) {
             continue;
         }
-        let canonical = canonical_name(&name);
+        let canonical = canonical_name(name);
         let value = std::str::from_utf8(value).map_err(|_| HeaderNotText(canonical.clone()))?;
         kept.entry(canonical)
             .and_modify(|joined| {
@@ -86,21 +87,25 @@ pub fn request_headers(headers: &[(&str, &[u8])]) -> Result<HashMap<String, Stri
 }
 
 /// Underscores count as hyphens for the host's own names: many programs cannot tell them apart.
-fn passes_to_plugin(lower: &str) -> bool {
-    let is = |list: &[&str]| list.contains(&lower);
-    !is(&HOP_BY_HOP) && !is(&NOT_FOR_PLUGINS) && !lower.replace('_', "-").starts_with(HOST_IDENTITY_PREFIX)
+fn passes_to_plugin(name: &str) -> bool {
+    let begin = name.bytes().map(|byte| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() });
+    let speaks_for_host = begin.take(HOST_IDENTITY_PREFIX.len()).eq(HOST_IDENTITY_PREFIX.bytes());
+    !is_one_of(name, &HOP_BY_HOP) && !is_one_of(name, &NOT_FOR_PLUGINS) && !speaks_for_host
+}
+
+fn is_one_of(name: &str, list: &[impl AsRef<str>]) -> bool {
+    list.iter().any(|listed| name.eq_ignore_ascii_case(listed.as_ref()))
 }
 
 /// Go's canonical spelling: capital at the start and after each hyphen, small elsewhere.
 fn canonical_name(name: &str) -> String {
     let mut capital = true;
-    name.chars()
-        .map(|c| {
-            let spelled = if capital { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-            capital = c == '-';
-            spelled
-        })
-        .collect()
+    let mut spelled = String::with_capacity(name.len());
+    for c in name.chars() {
+        spelled.push(if capital { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
+        capital = c == '-';
+    }
+    spelled
 }
 
 /// The names in a `Connection` header, lower case.
@@ -146,25 +151,29 @@ pub fn answer(status: i32, headers: HashMap<String, String>) -> Result<Answer, A
     if headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>() > MAX_ANSWER_HEADER_BYTES {
         return Err(AnswerError::TooLarge);
     }
-    // Ordered by lower-case name, then spelling: the same answer gives the same lines every time.
-    let ordered: BTreeMap<(String, String), String> =
-        headers.into_iter().map(|(name, value)| ((name.to_ascii_lowercase(), name), value)).collect();
-    let connection: Vec<String> = ordered
-        .iter()
-        .filter(|((lower, _), _)| lower == "connection")
-        .flat_map(|(_, value)| listed_names(value))
-        .collect();
-    let dropped = |lower: &str| {
-        HOP_BY_HOP.contains(&lower) || NOT_FOR_CLIENTS.contains(&lower) || connection.iter().any(|name| name == lower)
-    };
-    for name in ONLY_ONCE {
-        if ordered.keys().filter(|(lower, _)| lower == name).count() > 1 {
-            return Err(AnswerError::Twice(name));
+    let mut headers: Vec<(String, String)> = headers.into_iter().collect();
+    for once in ONLY_ONCE {
+        if headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(once)).count() > 1 {
+            return Err(AnswerError::Twice(once));
         }
     }
-    let headers =
-        ordered.into_iter().filter(|((lower, _), _)| !dropped(lower)).map(|((_, name), value)| (name, value)).collect();
+    let connection: Vec<String> = headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("connection"))
+        .flat_map(|(_, value)| listed_names(value))
+        .collect();
+    headers.retain(|(name, _)| {
+        !is_one_of(name, &HOP_BY_HOP) && !is_one_of(name, &NOT_FOR_CLIENTS) && !is_one_of(name, &connection)
+    });
+    // The same answer gives the same lines every time.
+    headers.sort_unstable_by(|(a, _), (b, _)| in_any_spelling(a, b).then_with(|| a.cmp(b)));
     Ok(Answer { status, headers, with_body: !matches!(status, 204 | 205 | 304) })
+}
+
+/// The order of the names' lower-case forms.
+fn in_any_spelling(a: &str, b: &str) -> Ordering {
+    let lower = |byte: u8| byte.to_ascii_lowercase();
+    a.bytes().map(lower).cmp(b.bytes().map(lower))
 }
 
 /// RFC 9110 §5.6.2.
@@ -184,7 +193,7 @@ mod tests {
     use super::*;
 
     fn to_plugin(headers: &[(&str, &[u8])]) -> Result<HashMap<String, String>, HeaderNotText> {
-        request_headers(headers)
+        request_headers(headers.iter().copied())
     }
 
     fn map(pairs: &[(&str, &str)]) -> HashMap<String, String> {
@@ -310,7 +319,7 @@ mod tests {
         fn any_request_header_gets_a_verdict(pairs in prop::collection::vec(("[A-Za-z_-]{1,8}",
             prop::collection::vec(any::<u8>(), 0..8)), 0..8)) {
             let pairs: Vec<_> = pairs.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-            let _ = request_headers(&pairs);
+            let _ = to_plugin(&pairs);
         }
 
         #[test]

@@ -6,7 +6,7 @@
 //! A webhook belongs to its client's connection, unlike a command: when the client hangs up, the host may drop the
 //! call. The plugin may have done its work all the same.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -56,7 +56,7 @@ pub async fn relay(
         }
     };
     let headers: Vec<_> = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-    let headers = relay::request_headers(&headers)?;
+    let headers = relay::request_headers(headers.iter().copied())?;
     let bounds = Bounds::new(webhook.body_limit(), &services.timing);
     let body = body::read_into(&services.webhook_room, &request, payload, bounds).await?;
     let call = WebhookRequest {
@@ -104,8 +104,11 @@ fn outcome(answer: &Result<HttpResponse, ApiError>) -> WebhookOutcome {
 }
 
 /// A segment without its percent-encoding; what is not UTF-8 then matches no id and no key.
-fn decoded(segment: &str) -> String {
-    percent_decoded(segment.as_bytes())
+fn decoded(segment: &str) -> Cow<'_, str> {
+    match segment.contains('%') {
+        true => percent_decoded(segment.as_bytes()).into(),
+        false => segment.into(),
+    }
 }
 
 fn percent_decoded(raw: &[u8]) -> String {

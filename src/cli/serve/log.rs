@@ -1,8 +1,10 @@
 //! The host's log: which lines, in which form, written by whom (docs/logging.md).
 
-use std::{io, thread, time::Duration};
+mod backlog;
 
-use tracing_appender::non_blocking::WorkerGuard;
+use std::io;
+
+pub use backlog::Written;
 use tracing_subscriber::{
     Layer as _,
     filter::{ParseError, Targets},
@@ -11,11 +13,23 @@ use tracing_subscriber::{
 };
 
 use super::telemetry::Traces;
+use crate::config::Timing;
 
 /// What is silent unless the filter names it. The HTTP library reports every malformed request at level error, so that
 /// any stranger could fill the log; the database library makes a span for each statement, which costs as much as a
 /// small one.
 const QUIET: &str = "actix_http::h1::dispatcher=off,sea_orm=warn,sqlx=warn";
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The filter cannot be read.
+    #[error(transparent)]
+    Filter(#[from] ParseError),
+    /// The system gives no thread.
+    #[error("the log's thread cannot be started: {0}")]
+    Thread(#[from] io::Error),
+}
 
 /// How a line is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +48,10 @@ pub enum Form {
 ///
 /// A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. Lines that are ready
 /// together are written together, then the thread rests (`timing.log_rest`). The guard writes what is left when it is
-/// dropped.
+/// dropped, for at most `timing.log_close`.
 ///
 /// # Errors
-/// The filter's mistake.
+/// The filter's mistake, or a thread that cannot be started.
 ///
 /// # Panics
 /// When the process has a log already.
@@ -45,12 +59,14 @@ pub fn start(
     filter: &str,
     form: Form,
     output: impl io::Write + Send + 'static,
-    rest: Duration,
+    timing: &Timing,
     traces: Option<&Traces>,
-) -> Result<WorkerGuard, ParseError> {
+) -> Result<Written, LogError> {
     let filter: Targets = format!("{QUIET},{filter}").parse()?;
-    let (writer, guard) = tracing_appender::non_blocking(Restful { output: io::BufWriter::new(output), rest });
-    let log = tracing_subscriber::fmt::layer().with_writer(writer);
+    let (backlog, written) = backlog::start(output, timing, |count| {
+        tracing::warn!(count, "lines of the log were dropped: nobody took them in time");
+    })?;
+    let log = tracing_subscriber::fmt::layer().with_writer(backlog);
     let log = match form {
         Form::Json => log.json().flatten_event(true).boxed(),
         Form::Text { colours } => log.with_ansi(colours).boxed(),
@@ -59,25 +75,5 @@ pub fn start(
         None => tracing_subscriber::registry().with(log).with(filter).init(),
         Some(traces) => tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.layer()).init(),
     }
-    Ok(guard)
-}
-
-/// Writes in batches: the thread flushes whenever no line waits, and then rests. A line that comes meanwhile need not wake
-/// it, which would cost more than the line.
-struct Restful<W: io::Write> {
-    output: io::BufWriter<W>,
-    rest: Duration,
-}
-
-impl<W: io::Write> io::Write for Restful<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.output.write(bytes)
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "on the log's own thread, which has nothing else to do")]
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()?;
-        thread::sleep(self.rest);
-        Ok(())
-    }
+    Ok(written)
 }

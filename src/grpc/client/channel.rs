@@ -7,11 +7,18 @@ use kandev_proto::v1::{self, plugin_client::PluginClient as Stub};
 use prost::Message;
 use tonic::{
     Code, Request, Response, Status,
+    metadata::MetadataValue,
     transport::{Channel, Error as TransportError},
 };
 
 use super::{CallError, PluginClient};
 use crate::domain::clean;
+
+/// The header of a call's deadline.
+const GRPC_TIMEOUT: &str = "grpc-timeout";
+
+/// The largest number that the header may have.
+const MOST_DIGITS: u128 = 99_999_999;
 
 /// Longest plugin text kept of a refused call, in bytes.
 const MESSAGE_BYTES: usize = 2048;
@@ -38,8 +45,19 @@ impl ChannelClient {
             return Err(CallError::Refused { code: Code::ResourceExhausted, message });
         }
         let mut request = Request::new(message);
-        request.set_timeout(deadline + deadline / 10);
+        if let Ok(deadline) = MetadataValue::try_from(grpc_timeout(deadline + deadline / 10)) {
+            request.metadata_mut().insert(GRPC_TIMEOUT, deadline);
+        }
         Ok(request)
+    }
+}
+
+/// As the gRPC protocol writes a deadline: at most eight digits and a unit. In milliseconds, or in seconds what is longer
+/// than a day; tonic would try its way up from nanoseconds with each call.
+fn grpc_timeout(deadline: Duration) -> String {
+    match deadline.as_millis() {
+        millis @ ..=MOST_DIGITS => format!("{millis}m"),
+        _ => format!("{}S", u128::from(deadline.as_secs()).min(MOST_DIGITS)),
     }
 }
 
