@@ -56,7 +56,7 @@ impl ChannelClient {
 /// than a day; tonic would try its way up from nanoseconds with each call.
 fn grpc_timeout(deadline: Duration) -> String {
     match deadline.as_millis() {
-        millis @ ..=MOST_DIGITS => format!("{millis}m"),
+        millis @ ..=MOST_DIGITS => format!("{}m", millis.max(1)),
         _ => format!("{}S", u128::from(deadline.as_secs()).min(MOST_DIGITS)),
     }
 }

@@ -103,7 +103,20 @@ async fn a_refusal_keeps_its_code_and_a_clean_bounded_text() {
 async fn the_plugin_is_told_a_deadline_slightly_later_than_ours() {
     let plugin = connect().await;
     let told = plugin.client.deliver_event(event("timeout"), LONG).await;
-    assert_eq!(told, Err(CallError::Refused { code: Code::Unknown, message: "11000000u".to_owned() }));
+    assert_eq!(told, Err(CallError::Refused { code: Code::Unknown, message: "11000m".to_owned() }));
+}
+
+#[test]
+fn a_deadline_is_written_with_at_most_eight_digits_and_never_as_none() {
+    let written = [
+        (Duration::from_nanos(1), "1m"),
+        (Duration::from_millis(99_999_999), "99999999m"),
+        (Duration::from_millis(100_000_000), "100000S"),
+        (Duration::MAX, "99999999S"),
+    ];
+    for (deadline, text) in written {
+        assert_eq!(grpc_timeout(deadline), text);
+    }
 }
 
 #[tokio::test]
