@@ -1,13 +1,14 @@
 //! The plugin that is measured with: it answers at once, so that what is measured is the way to it and back.
 //!
-//! Events are acknowledged, the webhook `echo` answers its body, and the webhook `state` makes GetState calls to the
-//! host and answers how long they took.
+//! Events are acknowledged, the webhook `echo` answers its body, the webhooks `state` and `config` make GetState and
+//! GetConfig calls to the host and answer how long they took, `set` and `get` write and read one number.
 
 use std::{process::ExitCode, time::Duration};
 
 use goplugin::guest::{Broker, ServeConfig, serve};
 use kandev_proto::v1::{
-    self, GetStateRequest, GetStateResponse,
+    self, GetConfigRequest, GetStateRequest, GetStateResponse, SetStateRequest,
+    host_client::HostClient,
     plugin_server::{Plugin, PluginServer},
 };
 use serde::Deserialize;
@@ -79,11 +80,70 @@ struct StateRun {
     key: String,
 }
 
+/// Body of the webhook `config`.
+#[derive(Deserialize)]
+struct ConfigRun {
+    /// Calls in all.
+    calls: usize,
+    /// What each answer must have.
+    fields: usize,
+}
+
+/// Body of the webhook `get`.
+#[derive(Deserialize)]
+struct Get {
+    /// The key that is read.
+    key: String,
+}
+
+/// Body of the webhook `set`.
+#[derive(Deserialize)]
+struct Set {
+    /// The key that is written.
+    key: String,
+    /// What is written.
+    value: f64,
+}
+
 impl Guest {
-    async fn state_run(&self, run: StateRun) -> Result<Duration, Status> {
+    async fn host(&self) -> Result<Channel, Status> {
         let mut host = self.host.clone();
         let found = timeout(WAIT, host.wait_for(Option::is_some)).await.ok().and_then(Result::ok);
-        let channel = found.and_then(|found| found.clone()).ok_or_else(|| Status::unavailable("no host"))?;
+        found.and_then(|found| found.clone()).ok_or_else(|| Status::unavailable("no host"))
+    }
+
+    /// GetConfig calls, one after the other.
+    async fn config_run(&self, ConfigRun { calls, fields }: ConfigRun) -> Result<Duration, Status> {
+        let mut client = HostClient::new(self.host().await?);
+        let began = Instant::now();
+        for _ in 0..calls {
+            let config = client.get_config(GetConfigRequest {}).await?.into_inner().config;
+            if config.map_or(0, |config| config.fields.len()) != fields {
+                return Err(Status::not_found("the config has not all fields"));
+            }
+        }
+        Ok(began.elapsed())
+    }
+
+    async fn get(&self, key: String) -> Result<f64, Status> {
+        let request = GetStateRequest { scope: "bench".into(), scope_id: String::new(), key };
+        let found = HostClient::new(self.host().await?).get_state(request).await?.into_inner().value;
+        let value = found.and_then(|value| value.fields.get("n")?.kind.clone());
+        match value {
+            Some(prost_types::value::Kind::NumberValue(n)) => Ok(n),
+            _ => Err(Status::not_found("no number is kept there")),
+        }
+    }
+
+    async fn set(&self, Set { key, value }: Set) -> Result<(), Status> {
+        let value = prost_types::Value { kind: Some(prost_types::value::Kind::NumberValue(value)) };
+        let value = Some(prost_types::Struct { fields: [("n".to_owned(), value)].into() });
+        let request = SetStateRequest { scope: "bench".into(), scope_id: String::new(), key, value };
+        HostClient::new(self.host().await?).set_state(request).await.map(drop)
+    }
+
+    async fn state_run(&self, run: StateRun) -> Result<Duration, Status> {
+        let channel = self.host().await?;
         let path: PathAndQuery = run.path.parse().map_err(|_| Status::invalid_argument("path"))?;
         let began = Instant::now();
         let callers: Vec<_> = (0..run.in_flight)
@@ -114,6 +174,10 @@ async fn get_state(channel: Channel, path: PathAndQuery, key: String, calls: usi
     Ok(())
 }
 
+fn asked<T: for<'a> Deserialize<'a>>(body: &[u8]) -> Result<T, Status> {
+    serde_json::from_slice(body).map_err(|error| Status::invalid_argument(error.to_string()))
+}
+
 fn unsupported<T>() -> Result<Response<T>, Status> {
     Err(Status::unimplemented("the bench plugin does not serve it"))
 }
@@ -131,10 +195,10 @@ impl Plugin for Guest {
         let v1::WebhookRequest { webhook_key, body, .. } = request.into_inner();
         let headers = [("content-type".to_owned(), "application/octet-stream".to_owned())].into();
         let body = match webhook_key.as_str() {
-            "state" => {
-                let run = serde_json::from_slice(&body).map_err(|error| Status::invalid_argument(error.to_string()))?;
-                self.state_run(run).await?.as_nanos().to_string().into()
-            }
+            "state" => self.state_run(asked(&body)?).await?.as_nanos().to_string().into(),
+            "config" => self.config_run(asked(&body)?).await?.as_nanos().to_string().into(),
+            "get" => self.get(asked::<Get>(&body)?.key).await?.to_string().into(),
+            "set" => self.set(asked(&body)?).await.map(|()| body)?,
             _ => body,
         };
         Ok(Response::new(v1::WebhookResponse { status: 200, headers, body }))

@@ -16,13 +16,29 @@ pub fn executable_path() -> String {
     format!("server/plugin-{}", host_platform())
 }
 
+/// What a package says of itself.
+#[derive(Clone, Copy)]
+pub struct Of<'a> {
+    pub id: &'a str,
+    pub version: &'a str,
+    /// More of the manifest, as YAML.
+    pub more: &'a str,
+}
+
+impl<'a> Of<'a> {
+    /// The first version of this plugin.
+    pub fn id(id: &'a str) -> Self {
+        Self { id, version: "1.0.0", more: "" }
+    }
+}
+
 /// A package of `executable` and `extra` files, at `target`.
-pub fn pack(target: &Path, id: &str, executable: &Path, extra: &[PathBuf], level: u32) -> Outcome<()> {
+pub fn pack(target: &Path, of: Of<'_>, executable: &Path, extra: &[PathBuf], level: u32) -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let root = folder.path();
     fs::create_dir_all(root.join("server"))?;
     fs::create_dir_all(root.join("lib"))?;
-    fs::write(root.join("manifest.yaml"), manifest(id))?;
+    fs::write(root.join("manifest.yaml"), manifest(of))?;
     link_or_copy(executable, &root.join(executable_path()))?;
     let mut files = vec!["manifest.yaml".to_owned(), executable_path()];
     for file in extra {
@@ -70,11 +86,11 @@ fn sha256(path: &Path) -> io::Result<String> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn manifest(id: &str) -> String {
+fn manifest(Of { id, version, more }: Of<'_>) -> String {
     format!(
         "id: {id}\n\
          api_version: 1\n\
-         version: 1.0.0\n\
+         version: {version}\n\
          display_name: Bench\n\
          description: Answers at once\n\
          author: kandev-host\n\
@@ -90,7 +106,14 @@ fn manifest(id: &str) -> String {
          \x20 - key: echo\n\
          \x20   description: Answers its body\n\
          \x20 - key: state\n\
-         \x20   description: Makes GetState calls\n",
+         \x20   description: Makes GetState calls\n\
+         \x20 - key: config\n\
+         \x20   description: Makes GetConfig calls\n\
+         \x20 - key: set\n\
+         \x20   description: Makes a SetState call\n\
+         \x20 - key: get\n\
+         \x20   description: Makes a GetState call\n\
+         {more}",
         platform = host_platform(),
         executable = executable_path(),
     )

@@ -163,9 +163,15 @@ impl World {
 
     /// Packs and installs the bench plugin under this id and waits until it is active.
     pub async fn install(&self, id: &str) -> Outcome<PluginId> {
+        self.install_of(package::Of::id(id)).await
+    }
+
+    /// The same with a manifest of its own.
+    pub async fn install_of(&self, of: package::Of<'_>) -> Outcome<PluginId> {
+        let id = of.id;
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("p.tar.gz");
-        package::pack(&path, id, &self.guest, &[], 1)?;
+        package::pack(&path, of, &self.guest, &[], 1)?;
         let bytes = tokio::fs::read(&path).await?;
         let body = futures_util::stream::iter([Ok::<_, std::io::Error>(bytes)]);
         let staged = self.packages.stage(body, &self.config.limits.package()).await?;

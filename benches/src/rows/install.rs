@@ -120,7 +120,7 @@ fn large_package(options: &Options) -> Outcome<PathBuf> {
             }
             None => false,
         });
-        package::pack(&archive, ID, &options.program("bench-guest")?, &files, 6)?;
+        package::pack(&archive, package::Of::id(ID), &options.program("bench-guest")?, &files, 6)?;
     }
     let size = fs::metadata(&archive)?.len();
     match LARGE.contains(&size) {

@@ -28,7 +28,7 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
     let mut packages = Vec::new();
     for number in 0..MANY {
         let path = folder.path().join(format!("{number}.tar.gz"));
-        package::pack(&path, &format!("bench-{number}"), &guest, &[], 1)?;
+        package::pack(&path, package::Of::id(&format!("bench-{number}")), &guest, &[], 1)?;
         packages.push(path);
     }
     let (mut idle, mut slope) = (Series::default(), Series::default());

@@ -1,12 +1,15 @@
 //! The rows of the table, one file for each kind of measurement.
 
+mod config;
 mod delivery;
 mod exit;
 mod frozen;
 mod install;
 mod memory;
+mod savers;
 mod spawn;
 mod state;
+mod upgrade;
 mod webhook;
 
 use std::{future::Future, pin::Pin};
@@ -21,7 +24,7 @@ pub struct Row {
     pub run: Run,
 }
 
-static ROWS: [Row; 9] = [
+static ROWS: &[Row] = &[
     Row { name: "delivery", run: |options| Box::pin(delivery::one(options)) },
     Row { name: "delivery-8", run: |options| Box::pin(delivery::eight(options)) },
     Row { name: "get-state", run: |options| Box::pin(state::run(options)) },
@@ -31,6 +34,9 @@ static ROWS: [Row; 9] = [
     Row { name: "memory", run: |options| Box::pin(memory::run(options)) },
     Row { name: "install", run: |options| Box::pin(install::run(options)) },
     Row { name: "frozen", run: |options| Box::pin(frozen::run(options)) },
+    Row { name: "get-config", run: |options| Box::pin(config::run(options)) },
+    Row { name: "savers", run: |options| Box::pin(savers::run(options)) },
+    Row { name: "upgrade", run: |options| Box::pin(upgrade::run(options)) },
 ];
 
 /// The rows with these names, or all.
