@@ -182,8 +182,10 @@ impl Host {
         };
         sweep_processes(&run_folder, &config).await;
         let sockets = SocketRoot::prepare(run_folder.home_id(), &SocketRoot::places(|name| std::env::var_os(name)))?;
-        let db = Db::connect(&config.database_url, timing, limits).await?;
-        // Before anything of a plugin is touched: without its key the start ends here.
+        let found = Db::open(&config.database_url, timing, limits).await?;
+        // Before the schema or anything of a plugin is touched: without its key the start ends here.
+        Vault::refuse_foreign_key(found.as_found(), &key_source(&config)).await?;
+        let db = found.bring_up_to_date().await?;
         let vault = Vault::open(db.clone(), key_source(&config), limits).await?;
         let state = StateStore::new(db.clone(), limits);
         let packages = PackageStore::new(config.plugins_dir());

@@ -10,7 +10,7 @@ mod socket_root;
 pub mod sweep;
 pub mod usage;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 pub use environment::Environment;
@@ -20,7 +20,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use crate::{
-    domain::{capability::CapabilitySet, id::PluginId, log_line::LogLine, tenancy::Tenancy},
+    domain::{
+        capability::CapabilitySet, config_schema::Fields, id::PluginId, log_line::LogLine, manifest::Manifest,
+        tenancy::Tenancy,
+    },
     grpc::client::PluginClient,
 };
 
@@ -100,8 +103,25 @@ pub enum LaunchFailure {
     Lasting(String),
 }
 
+/// What a manifest gives its plugin to do with the host.
+#[derive(Debug, Clone, Default)]
+pub struct Granted {
+    /// What it may ask for.
+    pub capabilities: CapabilitySet,
+    /// Fields of its config whose values are secrets, wherever they are kept.
+    pub secret_fields: BTreeSet<String>,
+}
+
+impl From<&Manifest> for Granted {
+    fn from(manifest: &Manifest) -> Self {
+        let fields = Fields::of(&manifest.config_schema);
+        let secret = fields.declared().map(|(field, _)| field).filter(|field| fields.is_secret(field));
+        Self { capabilities: manifest.capabilities.granted(), secret_fields: secret.map(str::to_owned).collect() }
+    }
+}
+
 /// Makes the Host service for one plugin; implemented by `grpc::host`, injected by `app` (architecture.md §2).
 pub trait HostServiceFactory: Send + Sync + 'static {
     /// A service instance bound to this plugin and this install of it: the plugin never says who it is.
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes;
+    fn routes(&self, id: &PluginId, granted: &Granted, tenancy: &Tenancy) -> Routes;
 }

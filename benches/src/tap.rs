@@ -16,9 +16,9 @@ use std::{
 use async_trait::async_trait;
 use goplugin::host::Plugin;
 use kandev_host::{
-    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
+    domain::{id::PluginId, tenancy::Tenancy},
     grpc::client::{CallError, PluginClient},
-    process::{GoPluginLauncher, HostServiceFactory, LaunchFailure, LaunchRequest, Launched, Launcher},
+    process::{GoPluginLauncher, Granted, HostServiceFactory, LaunchFailure, LaunchRequest, Launched, Launcher},
 };
 use kandev_proto::v1;
 use tokio::sync::Notify;
@@ -124,7 +124,7 @@ pub struct Beside {
 }
 
 impl HostServiceFactory for Beside {
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes {
-        self.inner.routes(id, capabilities, tenancy).add_service(self.bare.clone().service(id))
+    fn routes(&self, id: &PluginId, granted: &Granted, tenancy: &Tenancy) -> Routes {
+        self.inner.routes(id, granted, tenancy).add_service(self.bare.clone().service(id))
     }
 }

@@ -8,7 +8,7 @@
 mod schemas;
 mod turns;
 
-use std::{fmt::Write as _, io, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write as _, io, sync::Arc};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
@@ -227,6 +227,10 @@ impl SettingsHandle {
         {
             return Err(SettingsError::Changed);
         }
+        let secrets = match &stored {
+            Ok(stored) => self.secrets_of(id, stored).await,
+            Err(_) => BTreeMap::new(),
+        };
         let (schemas, owner, max_bytes) = (Arc::clone(&self.schemas), id.clone(), self.configs.max_bytes());
         let prepare = move || {
             let known = stored.as_ref().ok().map(|stored| &stored.values);
@@ -235,7 +239,7 @@ impl SettingsHandle {
             if let (Err(cause), false) = (&stored, lost.is_empty()) {
                 return Err(SettingsError::Damaged { id: owner.clone(), lost, cause: cause.to_string() });
             }
-            draft.check(schemas.get(&owner, &schema).as_deref())?;
+            draft.check(schemas.get(&owner, &schema).as_deref(), &secrets)?;
             let Change { config, secrets } = draft.into_change();
             let text = ConfigText::render(&config, max_bytes)?;
             let saved = StoredConfig { values: config, digest: Sha256::digest(text.as_bytes()).into() };
@@ -252,6 +256,18 @@ impl SettingsHandle {
             self.write_both(id, revision, secrets).await?;
         }
         Ok(shown)
+    }
+
+    /// The secrets that a stored config refers to, for judging a new one. What cannot be had is left
+    /// out: a damaged entry must not keep its owner from setting it anew.
+    async fn secrets_of(&self, id: &PluginId, stored: &StoredConfig) -> BTreeMap<String, SecretString> {
+        let marked = |(field, value): (&String, &Value)| {
+            let entry = VaultId::config(id, field);
+            (value.as_str()? == entry.marker()).then(|| (field.clone(), entry))
+        };
+        let (fields, ids): (Vec<String>, Vec<VaultId>) = stored.values.iter().filter_map(marked).unzip();
+        let secrets = self.vault.get_many(&ids).await.unwrap_or_default();
+        fields.into_iter().zip(secrets).filter_map(|(field, secret)| Some((field, secret?))).collect()
     }
 
     /// The vault's transaction, then the staged file's move. A failure leaves both as they were, as far as it can.

@@ -3,7 +3,7 @@
 //!
 //! Looking is `store::packages`' part, doing is `actors::sync`'s.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -195,11 +195,8 @@ impl Plan {
             }
         }
         // The greatest version; of two that count as equal, the one that comes last by name.
-        lawful.sort_by(|(_, a), (_, b)| match version::compare(&a.version, &b.version) {
-            Ordering::Equal => a.version.cmp(&b.version),
-            other => other,
-        });
-        let Some((_, chosen)) = lawful.pop() else { return };
+        let greatest = version::greatest(lawful.iter().map(|(_, manifest)| manifest.version.as_str()));
+        let Some((_, chosen)) = greatest.map(|at| lawful.remove(at)) else { return };
         for (path, manifest) in lawful {
             let skipped = manifest.version;
             let reason = format!("skipped: version \"{skipped}\" already selected for unregistered plugin \"{id}\"");
@@ -273,7 +270,19 @@ mod tests {
             let reason = format!("skipped: version \"{v}\" already selected for unregistered plugin \"acme\"");
             error(&format!("/p/acme/{v}"), &reason)
         };
-        assert_eq!(plan.errors, [skipped("1.9.0"), skipped("1.10.0")]);
+        assert_eq!(plan.errors, [skipped("1.10.0"), skipped("1.9.0")]);
+    }
+
+    /// Such a list has no order at all, so that it cannot be sorted.
+    #[test]
+    fn of_many_versions_in_mixed_spellings_one_that_none_exceeds_is_registered() {
+        let names = "1.10.0 1.10.0-rc1 1.11 1.11.0-rc1 1.12.0-rc1 1.13 1.13.0 1.13.0-rc1 1.14 1.14.0 1.5 1.5.0 1.5.0-rc1 \
+                     1.6 1.6.0 1.7.0 1.7.0-rc1 1.8 1.8.0 1.8.0-rc1 1.9 1.9.0 1.9.0-rc1";
+        let versions: Vec<_> = names.split_whitespace().map(|name| version("acme", name)).collect();
+        let count = versions.len();
+        let plan = plan(found(vec![folder("acme", versions)]), false);
+        assert_eq!(plan.steps, [Step::Register(id("acme"), lawful("acme", "1.14.0"))]);
+        assert_eq!(plan.errors.len(), count - 1);
     }
 
     #[test]

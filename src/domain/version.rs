@@ -10,8 +10,8 @@ use super::clean::quote;
 /// Orders two package versions: as semantic versions when both are (build metadata does not count, as the
 /// specification says), else by dotted numbers with missing segments as 0, else byte-wise.
 ///
-/// One list can hold several kinds; sort it by a fixed choice of pairs, since a mixed comparison need not be
-/// transitive.
+/// Not an order to sort by: among versions of several kinds it need not be transitive, and the library's sort panics on
+/// such a one. The greatest is found by [`greatest`].
 pub fn compare(a: &str, b: &str) -> Ordering {
     if let (Ok(a), Ok(b)) = (semver::Version::parse(a), semver::Version::parse(b)) {
         return a.cmp_precedence(&b);
@@ -20,6 +20,14 @@ pub fn compare(a: &str, b: &str) -> Ordering {
         (Some(a), Some(b)) => compare_numbers(&a, &b),
         _ => a.cmp(b),
     }
+}
+
+/// Where the greatest of these versions stands: none before it is greater, and none behind it. Of two that count as
+/// equal it is the one that comes last by name. With versions of several kinds the answer may depend on their order.
+pub fn greatest<'a>(versions: impl IntoIterator<Item = &'a str>) -> Option<usize> {
+    let not_less = |a: &str, b: &str| compare(a, b).then_with(|| a.cmp(b)).is_ge();
+    let best = versions.into_iter().enumerate().reduce(|best, next| if not_less(next.1, best.1) { next } else { best });
+    best.map(|(at, _)| at)
 }
 
 /// The dotted numbers of a text such as `1.10`; `None` when a segment is not a number of at most 20 digits.

@@ -11,7 +11,7 @@ mod state;
 mod status;
 mod table;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 pub use events::EventSink;
 use kandev_proto::v1::{
@@ -26,8 +26,8 @@ use tonic::{Request, Response, Status, async_trait, service::Routes};
 use self::secrets::Confidant;
 use crate::{
     config::{Limits, Timing},
-    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
-    process::HostServiceFactory,
+    domain::{id::PluginId, tenancy::Tenancy},
+    process::{Granted, HostServiceFactory},
     store::{plugin_config::PluginConfigs, plugin_state::StateStore},
     vault::Vault,
 };
@@ -59,18 +59,19 @@ impl HostServices {
 }
 
 impl HostServiceFactory for HostServices {
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes {
+    fn routes(&self, id: &PluginId, granted: &Granted, tenancy: &Tenancy) -> Routes {
         let service = HostService {
             plugin: id.clone(),
             state: self.state.under(tenancy),
             configs: self.configs.clone(),
             vault: self.vault.under(tenancy),
             tenancy: tenancy.clone(),
+            secret_fields: granted.secret_fields.clone(),
             events: self.events.clone(),
         };
         let bytes = usize::try_from(self.bounds.message_bytes).unwrap_or(usize::MAX);
         let server = HostServer::new(service).max_decoding_message_size(bytes);
-        Routes::new(gate::Gate::new(server, id.clone(), *capabilities, self.bounds))
+        Routes::new(gate::Gate::new(server, id.clone(), granted.capabilities, self.bounds))
     }
 }
 
@@ -82,6 +83,7 @@ struct HostService {
     vault: Vault,
     tenancy: Tenancy,
     events: Arc<dyn EventSink>,
+    secret_fields: BTreeSet<String>,
 }
 
 impl HostService {
@@ -119,7 +121,7 @@ impl Host for HostService {
     }
 
     async fn get_config(&self, _: Request<GetConfigRequest>) -> Reply<GetConfigResponse> {
-        config::get(&self.configs, self.secrets()).await.map(Response::new)
+        config::get(&self.configs, &self.secret_fields, self.secrets()).await.map(Response::new)
     }
 
     async fn get_secret(&self, request: Request<GetSecretRequest>) -> Reply<GetSecretResponse> {

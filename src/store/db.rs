@@ -23,7 +23,7 @@ use std::{
 
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, SqliteTransactionMode, TransactionOptions,
-    TransactionTrait,
+    TransactionTrait, sqlx::postgres::PgConnectOptions,
 };
 use secrecy::{ExposeSecret, SecretString};
 
@@ -72,21 +72,45 @@ impl Faults {
     }
 }
 
+/// A database as it was found: its schema may be an older one.
+pub struct Unprepared {
+    db: Db,
+    server: Option<PgConnectOptions>,
+}
+
+impl Unprepared {
+    /// For looking before anything is changed: whoever reads here must cope with a schema that is not there yet.
+    pub fn as_found(&self) -> &Db {
+        &self.db
+    }
+
+    /// Applies the pending schema steps.
+    pub async fn bring_up_to_date(self) -> Result<Db, ConnectError> {
+        schema::bring_up_to_date(&self.db.writer, self.server.as_ref(), self.db.deadline).await?;
+        Ok(self.db)
+    }
+}
+
 impl Db {
     /// Opens the database, making a SQLite file (mode 0600) that is missing, and applies the pending schema steps.
     pub async fn connect(url: &SecretString, timing: &Timing, limits: &Limits) -> Result<Self, ConnectError> {
+        Self::open(url, timing, limits).await?.bring_up_to_date().await
+    }
+
+    /// As [`Self::connect`], without the schema steps yet.
+    pub async fn open(url: &SecretString, timing: &Timing, limits: &Limits) -> Result<Unprepared, ConnectError> {
         let deadline = timing.database_timeout;
         let opening = open::open(url.expose_secret(), timing, limits.database_connections);
         let opened = tokio::time::timeout(deadline, opening).await.map_err(|_| ConnectError::TimedOut(deadline))??;
-        schema::bring_up_to_date(&opened, deadline).await?;
-        Ok(Self {
+        let db = Self {
             writer: opened.writer,
             readers: opened.readers,
             deadline,
             pause: timing.database_retry,
             probe: timing.ask_timeout.min(deadline),
             faults: Arc::default(),
-        })
+        };
+        Ok(Unprepared { db, server: opened.server })
     }
 
     /// Whether both roles answer now. Asks once, for at most `timing.ask_timeout`: who asks wants to know soon.

@@ -76,21 +76,29 @@ impl Vault {
         Ok(vault)
     }
 
+    /// Ends a start with a wrong or missing key before a schema step is applied, which an older host, started again with
+    /// the right key, would not know. A schema that is older than the vault has nothing to prove.
+    pub async fn refuse_foreign_key(db: &Db, source: &KeySource) -> Result<(), VaultOpenError> {
+        let Ok((check, entries)) = look(db).await else { return Ok(()) };
+        let reading = source.clone();
+        let found = blocking(move || reading.read()).await?;
+        refuse(found.as_ref(), source, check.as_ref(), entries)
+    }
+
     /// A vault whose key is proven, with the keys it was opened with.
     pub(super) async fn prove(db: Db, source: KeySource, limits: &Limits) -> Result<(Self, KeyRing), VaultOpenError> {
         let reading = source.clone();
         let found = blocking(move || reading.read()).await?;
         let (check, entries) = db.repeat(async || look(&db).await).await?;
+        refuse(found.as_ref(), &source, check.as_ref(), entries)?;
         let ring = match (found, &source) {
             (Some(ring), _) => ring,
             (None, KeySource::Given { variable, .. }) => {
                 return Err(KeyError::Variable { variable, reason: KeyTextError::Empty }.into());
             }
-            (None, KeySource::File(path)) if entries > 0 => {
-                return Err(VaultOpenError::Missing { path: path.clone(), entries });
-            }
             (None, KeySource::File(path)) => make_key(path.clone()).await?,
         };
+        let proven = check.is_some_and(|check| unseal(&ring, &check).is_ok());
         let vault = Self {
             inner: Arc::new(Inner {
                 db,
@@ -103,18 +111,8 @@ impl Vault {
             }),
             tenancy: Tenancy::default(),
         };
-        match check {
-            Some(check) => match unseal(&ring, &check) {
-                Ok(_) => {}
-                Err(_) if entries == 0 => vault.write_check(ring.current()).await?,
-                Err(VaultError::ForeignKey { key_id, .. }) => {
-                    let (place, present) = (vault.inner.source.place(), ring.ids());
-                    return Err(VaultOpenError::Wrong { place, present, wanted: key_id, entries });
-                }
-                Err(_) => return Err(VaultOpenError::Damaged { entries }),
-            },
-            None if entries == 0 => vault.write_check(ring.current()).await?,
-            None => return Err(VaultOpenError::Damaged { entries }),
+        if !proven {
+            vault.write_check(ring.current()).await?;
         }
         Ok((vault, ring))
     }
@@ -128,6 +126,32 @@ impl Vault {
             Ok(transaction.commit().await?)
         };
         self.inner.db.repeat(work).await
+    }
+}
+
+/// A vault with entries takes only a key that opens its check; one without takes any.
+fn refuse(
+    found: Option<&KeyRing>,
+    source: &KeySource,
+    check: Option<&vault_entry::Model>,
+    entries: u64,
+) -> Result<(), VaultOpenError> {
+    if entries == 0 {
+        return Ok(());
+    }
+    let ring = match (found, source) {
+        (Some(ring), _) => ring,
+        (None, KeySource::Given { variable, .. }) => {
+            return Err(KeyError::Variable { variable, reason: KeyTextError::Empty }.into());
+        }
+        (None, KeySource::File(path)) => return Err(VaultOpenError::Missing { path: path.clone(), entries }),
+    };
+    match check.map(|check| unseal(ring, check)) {
+        Some(Ok(_)) => Ok(()),
+        Some(Err(VaultError::ForeignKey { key_id, .. })) => {
+            Err(VaultOpenError::Wrong { place: source.place(), present: ring.ids(), wanted: key_id, entries })
+        }
+        Some(Err(_)) | None => Err(VaultOpenError::Damaged { entries }),
     }
 }
 

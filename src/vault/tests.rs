@@ -248,6 +248,8 @@ async fn a_wrong_or_missing_key_ends_the_opening_and_touches_nothing(db: Db) {
         path.display()
     );
     assert_eq!(missing, expected);
+    let early = Vault::refuse_foreign_key(&world.db, &KeySource::File(world.key_file())).await.unwrap_err();
+    assert_eq!(early.to_string(), expected);
     assert_eq!(std::fs::read_dir(world.home.path()).unwrap().count(), 0, "no key was made");
 
     let other = Key::random().unwrap();
@@ -264,6 +266,12 @@ async fn a_wrong_or_missing_key_ends_the_opening_and_touches_nothing(db: Db) {
     world.sql("DELETE FROM vault_entry WHERE id = 'host:key-check'").await;
     let damaged = world.given(&key.text()).await.map(drop).unwrap_err();
     assert!(matches!(damaged, VaultOpenError::Damaged { entries: 1 }), "{damaged}");
+}
+
+async fn a_database_without_a_vault_yet_has_no_key_to_prove(db: Db) {
+    let world = World::new(db);
+    world.sql("ALTER TABLE vault_entry RENAME TO elsewhere").await;
+    Vault::refuse_foreign_key(&world.db, &KeySource::File(world.key_file())).await.unwrap();
 }
 
 async fn an_empty_vault_takes_any_key(db: Db) {
@@ -504,6 +512,7 @@ on_both_databases!(
     a_plugin_goes_with_its_state_or_not_at_all_and_nothing_comes_after,
     a_row_that_was_changed_or_moved_is_an_error_and_never_none,
     a_wrong_or_missing_key_ends_the_opening_and_touches_nothing,
+    a_database_without_a_vault_yet_has_no_key_to_prove,
     an_empty_vault_takes_any_key,
     a_rotation_keeps_every_secret_and_the_old_key_opens_none,
     an_unfinished_rotation_is_finished_before_one_to_another_key,

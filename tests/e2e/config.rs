@@ -149,7 +149,8 @@ async fn a_config_that_breaks_rules_changes_nothing_and_every_violation_is_told(
     for (method, path) in [(Method::GET, "/api/plugins/none/config"), (Method::PATCH, "/api/plugins/none")] {
         let answer = host.request(method.clone(), path, Some(json!({}))).await;
         assert_eq!((answer.status, answer.body["error"].as_str()), (404, Some("plugin not found")));
-        assert_eq!(host.anonymous(method, path).await.status, 401);
+        assert_eq!(host.anonymous(method.clone(), path).await.status, 401);
+        assert_eq!(host.with_token("another", method, path).await.status, 401);
     }
 }
 
@@ -381,13 +382,17 @@ on_databases!(parallel_savers_and_state_writers_meet_no_server_error, BUSY, |set
     host.install(&Package::of(Guest::Rust, "writer", "1.0.0")).await;
     host.host_calls("writer", json!([{"rpc": "GetConfig", "request": {}}])).await;
     let until = tokio::time::Instant::now() + Duration::from_secs(4);
-    let mut busy = tokio::task::JoinSet::new();
+    let (mut savers, mut busy) = (tokio::task::JoinSet::new(), tokio::task::JoinSet::new());
     for n in 0..25 {
         let host = Arc::clone(&host);
-        busy.spawn(async move {
+        savers.spawn(async move {
+            let mut saved = Vec::new();
             while tokio::time::Instant::now() < until {
-                save(&host, json!({"url": "http://a", "zeta": n.to_string(), "token": n.to_string()})).await;
+                let (text, begin) = (format!("{n}-{}", saved.len()), tokio::time::Instant::now());
+                save(&host, json!({"url": "http://a", "zeta": text, "token": text})).await;
+                saved.push((text, begin, tokio::time::Instant::now()));
             }
+            saved
         });
     }
     for n in 0..25 {
@@ -410,12 +415,16 @@ on_databases!(parallel_savers_and_state_writers_meet_no_server_error, BUSY, |set
     while let Some(done) = busy.join_next().await {
         done.expect("no call fails");
     }
-    save(&host, json!({"url": "http://a", "zeta": "last", "token": "last"})).await;
+    let saved = savers.join_all().await.concat();
     host.command(ID, "enable").await.expect(200);
-    assert_eq!(seen(&host).await, json!({"url": "http://a", "zeta": "last", "token": "last"}));
+    let seen = seen(&host).await;
+    let (_, _, end) = saved.iter().find(|(text, ..)| seen["zeta"] == *text).expect("somebody saved it");
+    assert_eq!(seen["token"], seen["zeta"], "file and vault are of one save");
+    let later: Vec<_> = saved.iter().filter(|(_, begin, _)| begin > end).collect();
+    assert!(later.is_empty(), "{seen} was kept, and later saves were lost: {later:?}");
 });
 
-/// Another token than the operator's sees and changes nothing.
+/// Nobody else sees or changes anything, with another token or without one.
 #[tokio::test(flavor = "multi_thread")]
 async fn settings_are_the_operators_alone() {
     let host = Host::start_with(Settings::default()).await;

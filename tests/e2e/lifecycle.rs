@@ -306,7 +306,7 @@ async fn crash_loops_and_a_busy_operator_leave_every_plugin_in_a_lawful_state() 
             _ => host.get(&format!("/api/plugins/{id}")).await,
         };
         assert!([200, 409, 422, 502, 500, 503].contains(&answer.status), "{answer:?}");
-        assert_ne!(answer.status, 0, "no answer: {answer:?}");
+        assert_ne!(answer.body["code"], "internal", "{answer:?}");
     };
     let clicks = ids.iter().enumerate().map(|(n, id)| async move {
         for turn in 0..12 {

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use goplugin::host::{LaunchSpec, StopLadder, Timing, launch};
-use kandev_host::domain::{id::PluginId, tenancy::Tenancy};
+use kandev_host::{
+    domain::{id::PluginId, tenancy::Tenancy},
+    process::Granted,
+};
 use tokio::time::Instant;
 
 use crate::{
@@ -79,7 +82,7 @@ async fn bare_starts(world: &World, id: &PluginId) -> Outcome<f64> {
             socket_root: world.sockets.clone(),
             max_message_bytes: usize::try_from(world.config.limits.message_bytes)?,
         };
-        let routes = world.host_services.routes(id, &record.manifest.capabilities.granted(), &Tenancy::default());
+        let routes = world.host_services.routes(id, &Granted::from(&record.manifest), &Tenancy::default());
         let plugin = launch(&world.forker, spec, waits, routes, Arc::new(|_| {})).await?;
         sum += began.elapsed().as_secs_f64() * 1e3;
         plugin.stop(ladder).await;

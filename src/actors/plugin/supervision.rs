@@ -20,7 +20,7 @@ use crate::{
     },
     failpoint,
     grpc::client::PluginClient,
-    process::{LaunchFailure, LaunchRequest, Launched, LogSink, PluginProcess},
+    process::{Granted, LaunchFailure, LaunchRequest, Launched, LogSink, PluginProcess},
 };
 
 /// The process of the present generation.
@@ -211,7 +211,7 @@ impl PluginActor {
             data_dir: self.surroundings.plugins_dir.join(self.id.as_str()).join("data"),
             host_service: self.surroundings.host_services.routes(
                 &self.id,
-                &self.manifest.capabilities.granted(),
+                &Granted::from(&*self.manifest),
                 self.log.tenancy(),
             ),
             log: self.log_sink(),

@@ -2,8 +2,9 @@
 //!
 //! A [`Draft`] is checked, then becomes a [`Change`] for the store. Neither can be printed: they hold secrets.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use secrecy::SecretString;
 use serde_json::{Map, Value};
 
 use super::{Fields, FullSchema, MASK, Refusal, Rule, Submitted, Violation, is_set, rules};
@@ -83,11 +84,12 @@ impl<'a> Draft<'a> {
         value.as_str().is_some_and(|text| text == VaultId::config(self.plugin, field).marker())
     }
 
-    /// Checks the fixed rules and, when there is one, the whole schema.
+    /// Checks the fixed rules and, when there is one, the whole schema. `secrets` are the stored values of secret fields,
+    /// as far as they can be had.
     ///
     /// # Errors
     /// [`Refusal`] with all violations of both.
-    pub fn check(&self, full: Option<&FullSchema>) -> Result<(), Refusal> {
+    pub fn check(&self, full: Option<&FullSchema>, secrets: &BTreeMap<String, SecretString>) -> Result<(), Refusal> {
         let mut fixed = rules::check(self.fields, &self.values, &self.kept);
         for field in &self.dangling {
             let message = format!("field \"{field}\" refers to a secret that is not stored");
@@ -104,7 +106,8 @@ impl<'a> Draft<'a> {
                 format!("the number at {path} has more digits than a plugin gets; write it as text, in quotes");
             fixed.push(Violation::new(path, Rule::Other, &message));
         }
-        let schema = full.map_or_else(Vec::new, |full| full.violations(self.fields, &self.values, &self.kept, &fixed));
+        let judge = |full: &FullSchema| full.violations(self.fields, &self.values, &self.kept, secrets, &fixed);
+        let schema = full.map_or_else(Vec::new, judge);
         if fixed.is_empty() && schema.is_empty() { Ok(()) } else { Err(Refusal::new(fixed, schema)) }
     }
 

@@ -4,9 +4,10 @@
 //! with look-around or back-references does not compile. Without `$schema` the schema is read as draft 2020-12. `format`
 //! is a hint for forms (rest.md §4), whatever the draft.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind as Kind};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value};
 
 use super::{Fields, MAX_VIOLATIONS, Rule, Violation, pointer, reach};
@@ -75,15 +76,21 @@ impl FullSchema {
         Ok(Self { validator, nodes })
     }
 
-    /// What `values` breaks beyond the `told` violations of the fixed rules, which are not told twice; at most 50. Kept secrets and null secrets
-    /// count as set to anything that the schema likes.
+    /// What `values` breaks beyond the `told` violations of the fixed rules, which are not told twice; at most 50. Kept
+    /// secrets and null secrets count as set to anything that the schema likes. What it makes depend on a kept secret is
+    /// judged by its value when that is among `secrets`, else as if the field were not there.
     pub(super) fn violations(
         &self,
         fields: Fields<'_>,
         values: &Map<String, Value>,
         kept: &BTreeSet<String>,
+        secrets: &BTreeMap<String, SecretString>,
         told: &[Violation],
     ) -> Vec<Violation> {
+        let mut values = values.clone();
+        for (field, secret) in secrets.iter().filter(|(field, _)| kept.contains(*field)) {
+            values.insert(field.clone(), secret.expose_secret().into());
+        }
         let config = Value::Object(values.clone());
         if self.nodes.saturating_mul(count(&config)) > MAX_CHECKS {
             return vec![Violation::new("", Rule::Other, "the config is too large for this plugin's config_schema")];
@@ -94,12 +101,12 @@ impl FullSchema {
             .map(|(field, _)| field.as_str())
             .collect();
         let mut found = self.found(&config, &excused);
-        if !found.is_empty() && !excused.is_empty() {
-            // What is said of the whole config may be due to the stand-in of a secret: then it passes without one.
+        if !found.is_empty() && excused.iter().any(|field| !secrets.contains_key(*field)) {
+            // It may be due to the stand-in of a secret: then it passes without one.
             let mut bare = values.clone();
-            bare.retain(|field, _| !excused.contains(field.as_str()));
-            let without = self.found(&Value::Object(bare), &BTreeSet::new());
-            found.retain(|violation| !violation.path.is_empty() || without.contains(violation));
+            bare.retain(|field, _| !excused.contains(field.as_str()) || secrets.contains_key(field));
+            let without = self.found(&Value::Object(bare), &excused);
+            found.retain(|violation| without.contains(violation));
         }
         found.retain(|violation| !told.iter().any(|fixed| fixed.says_the_same(violation)));
         found.truncate(MAX_VIOLATIONS);

@@ -121,7 +121,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The declared properties in the manifest's order; those that are no objects declare nothing.
-    fn declared(self) -> impl Iterator<Item = (&'a str, &'a Schema)> {
+    pub fn declared(self) -> impl Iterator<Item = (&'a str, &'a Schema)> {
         let properties = self.schema.get("properties").and_then(Value::as_object);
         properties.into_iter().flatten().filter_map(|(name, rules)| Some((name.as_str(), rules.as_object()?)))
     }

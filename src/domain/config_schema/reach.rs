@@ -3,6 +3,8 @@
 //! A schema is a plugin's text and is followed for every value of a config. One whose references run in circles, or
 //! double at every step, would take time without bound: it is recognised here before anything is built of it.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Unusable;
@@ -57,22 +59,42 @@ fn references(schema: &Schema) -> impl Iterator<Item = &str> {
     REFERENCES.iter().filter_map(|keyword| schema.get(*keyword)?.as_str())
 }
 
-/// The first reference that leads out of the document: anything but a fragment. The depth is bounded by the YAML reader.
+/// The first reference that leads out of the document: anything but a fragment. What only a reference makes a schema is
+/// looked at too.
 pub fn foreign_reference(schema: &Schema) -> Option<&str> {
-    let own = references(schema).find(|reference| !reference.is_empty() && !reference.starts_with('#'));
-    own.or_else(|| children(schema).find_map(foreign_reference))
+    let (mut waiting, mut followed) = (vec![schema], BTreeSet::new());
+    while let Some(next) = waiting.pop() {
+        for reference in references(next) {
+            match reference.strip_prefix('#') {
+                Some(pointer) if followed.insert(pointer) => {
+                    waiting.extend(target(schema, pointer).and_then(Value::as_object));
+                }
+                Some(_) => {}
+                None if reference.is_empty() => {}
+                None => return Some(reference),
+            }
+        }
+        waiting.extend(children(next));
+    }
+    None
+}
+
+/// What a JSON pointer below the root leads to.
+fn target<'a>(root: &'a Schema, pointer: &str) -> Option<&'a Value> {
+    let path = pointer.strip_prefix('/')?;
+    let (first, rest) = path.split_at(path.find('/').unwrap_or(path.len()));
+    root.get(&first.replace("~1", "/").replace("~0", "~"))?.pointer(rest)
 }
 
 /// The number of sub-schemas with every reference followed, within all bounds.
 pub(super) fn measure(schema: &Schema) -> Result<usize, Unusable> {
-    let root = Value::Object(schema.clone());
-    let mut walk = Walk { root: &root, nodes: 0, patterns: 0, path: Vec::new() };
+    let mut walk = Walk { root: schema, nodes: 0, patterns: 0, path: Vec::new() };
     walk.visit(schema, 0)?;
     Ok(walk.nodes)
 }
 
 struct Walk<'a> {
-    root: &'a Value,
+    root: &'a Schema,
     nodes: usize,
     patterns: usize,
     /// The references that led here.
@@ -104,7 +126,7 @@ impl<'a> Walk<'a> {
             return Err(Unusable::Circle(quote(reference)));
         }
         let pointer = reference.strip_prefix('#').filter(|pointer| pointer.starts_with('/') && !pointer.contains('%'));
-        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
+        let target = pointer.and_then(|pointer| target(self.root, pointer));
         let target = target.ok_or_else(|| Unusable::Target(quote(reference)))?;
         if let Value::Object(target) = target {
             self.path.push(reference);

@@ -23,11 +23,22 @@ type Secrets = Vec<(String, Option<String>)>;
 
 /// A PATCH of `submitted` over `stored`: the new file and the vault's changes, or the refusal.
 fn patch(schema: Value, stored: Value, submitted: Value) -> Result<(Value, Secrets), Refusal> {
+    patch_with(&[], schema, stored, submitted)
+}
+
+/// As [`patch`], with what the vault has of the fields.
+fn patch_with(
+    vault: &[(&str, &str)],
+    schema: Value,
+    stored: Value,
+    submitted: Value,
+) -> Result<(Value, Secrets), Refusal> {
     let (schema, stored, id) = (map(schema), map(stored), id());
     let full = FullSchema::compile(&schema).ok();
     let submitted = Submitted::read(json!({"config": submitted}).to_string().as_bytes()).unwrap();
     let draft = Draft::new(Fields::of(&schema), &id, Some(&stored), submitted);
-    draft.check(full.as_ref())?;
+    let vault = vault.iter().map(|(field, secret)| ((*field).to_owned(), (*secret).to_owned().into())).collect();
+    draft.check(full.as_ref(), &vault)?;
     let Change { config, secrets } = draft.into_change();
     Ok((Value::Object(config), secrets))
 }
@@ -210,6 +221,26 @@ fn kept_and_null_secrets_pass_whatever_the_schema_wants_of_their_values() {
 }
 
 #[test]
+fn what_depends_on_a_kept_secret_is_judged_by_its_value() {
+    let elsewhere = json!({"properties": {"token": {"secret": true}, "org": {"type": "string"}},
+        "if": {"properties": {"token": {"pattern": "^ghp_"}}}, "else": {"required": ["org"]}});
+    let either = json!({"properties": {"token": {"secret": true}, "user": {"type": "string"}}, "anyOf": [
+        {"required": ["token"], "properties": {"token": {"pattern": "^sk-"}}}, {"required": ["user"]}]});
+    let nested = json!({"properties": {"token": {"secret": true}, "at": {"type": "object"}},
+        "if": {"properties": {"token": {"pattern": "^ghp_"}}}, "else": {"properties": {"at": {"required": ["org"]}}}});
+    for (schema, good, passes_unknown) in [(elsewhere, "ghp_x", true), (either, "sk-x", false), (nested, "ghp_x", true)]
+    {
+        let kept = |vault: &[(&str, &str)]| {
+            let stored = json!({"token": marker("token"), "at": {}});
+            patch_with(vault, schema.clone(), stored, json!({"token": MASK, "at": {}})).is_ok()
+        };
+        assert!(kept(&[("token", good)]), "{schema}");
+        assert!(!kept(&[("token", "other")]), "{schema}");
+        assert_eq!(kept(&[]), passes_unknown, "as without the field: {schema}");
+    }
+}
+
+#[test]
 fn schemas_that_would_cost_too_much_or_reach_too_far_are_not_used() {
     let compile = |schema: Value| FullSchema::compile(&map(schema)).map(drop);
     let doubling: Map<String, Value> = (0..40)
@@ -256,6 +287,7 @@ fn references_out_of_the_document_are_found_and_data_is_no_reference() {
         json!({"$ref": "https://example.test/s.json"}),
         json!({"properties": {"a": {"items": [{"anyOf": [{"$ref": "https://example.test/s.json"}]}]}}}),
         json!({"$defs": {"unused": {"not": {"$dynamicRef": "https://example.test/s.json"}}}}),
+        json!({"$ref": "#/x/y~1z/0", "x": {"y/z": [{"$ref": "https://example.test/s.json"}]}}),
     ] {
         assert_eq!(found(schema.clone()).as_deref(), Some("https://example.test/s.json"), "{schema}");
     }
@@ -303,7 +335,7 @@ proptest! {
         let text = Value::Object(shown.clone()).to_string();
         prop_assert!(!text.contains("vault:"), "{}", text);
         let draft = Draft::new(fields, &id, Some(&stored), Submitted { fields: shown, ..Submitted::default() });
-        prop_assert_eq!(draft.check(None).err().map(|refusal| refusal.violations.len()).unwrap_or(0), stored
+        prop_assert_eq!(draft.check(None, &Default::default()).err().map(|refusal| refusal.violations.len()).unwrap_or(0), stored
             .iter().filter(|(name, value)| fields.is_secret(name) && !is_set(value) && !value.is_null() && **value != "").count());
         let Change { config, secrets } = draft.into_change();
         prop_assert_eq!(Value::Object(config).to_string(), Value::Object(stored).to_string());
@@ -344,7 +376,7 @@ fn a_number_that_would_be_changed_is_refused_with_its_place_and_without_its_digi
     let (schema, stored, id) = (map(token()), Map::new(), id());
     let body = br#"{"config":{"url":"u","big":123456789012345678901234567890,"deep":[{"pi":3.14159265358979323846}]}}"#;
     let draft = Draft::new(Fields::of(&schema), &id, Some(&stored), Submitted::read(body).unwrap());
-    let refusal = draft.check(None).unwrap_err();
+    let refusal = draft.check(None, &Default::default()).unwrap_err();
     let text = "the number at /big has more digits than a plugin gets; write it as text, in quotes";
     assert_eq!(refusal.to_string(), format!("plugin config invalid: {text}"));
     let paths: Vec<_> = refusal.violations.iter().map(|violation| violation.path.as_str()).collect();

@@ -1,5 +1,7 @@
 //! GetConfig: the operator's config with its secrets in clear (host-data.md §7).
 
+use std::collections::BTreeSet;
+
 use kandev_proto::{struct_from_json, v1::GetConfigResponse};
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
@@ -9,9 +11,19 @@ use super::{secrets::Confidant, status};
 use crate::{domain::secret::VaultId, store::plugin_config::PluginConfigs};
 
 /// Always an object, empty when the operator has set nothing. One secret field that cannot be had fails the whole.
-pub async fn get(configs: &PluginConfigs, secrets: Confidant<'_>) -> Result<GetConfigResponse, Status> {
+///
+/// A value of one of the `secret_fields` that stands in the file in clear, where an earlier version or an editor left it,
+/// is a secret too.
+pub async fn get(
+    configs: &PluginConfigs,
+    secret_fields: &BTreeSet<String>,
+    secrets: Confidant<'_>,
+) -> Result<GetConfigResponse, Status> {
     let _reading = configs.reading(secrets.plugin).await;
     let mut config = configs.load(secrets.plugin).await.map_err(status::of_config)?.values;
+    for value in secret_fields.iter().filter_map(|field| config.get(field)?.as_str()) {
+        secrets.known.learn(&value.to_owned().into());
+    }
     resolve(&mut config, secrets).await?;
     Ok(GetConfigResponse { config: Some(struct_from_json(config)) })
 }

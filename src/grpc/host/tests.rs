@@ -29,7 +29,7 @@ use tonic_prost::ProstCodec;
 use super::*;
 use crate::{
     actors::PublishError,
-    domain::capability::Capability,
+    domain::capability::{Capability, CapabilitySet},
     grpc::testing::{channel, serve},
     store::db,
     vault::KeySource,
@@ -97,8 +97,8 @@ impl World {
     }
 
     fn pipe(&self, capabilities: impl IntoIterator<Item = Capability>) -> tokio::io::DuplexStream {
-        let set = CapabilitySet::from_iter(capabilities);
-        serve(self.services.routes(&PluginId::new("acme").unwrap(), &set, &self.tenancy)).0
+        let granted = Granted { capabilities: CapabilitySet::from_iter(capabilities), ..Granted::default() };
+        serve(self.services.routes(&PluginId::new("acme").unwrap(), &granted, &self.tenancy)).0
     }
 
     async fn client(&self) -> HostClient<Channel> {

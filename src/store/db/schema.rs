@@ -12,7 +12,7 @@ use sea_orm::{
 
 use super::{
     fault::{Kind, driver_error},
-    open::{ConnectError, Opened, lock_wait},
+    open::{ConnectError, lock_wait},
 };
 
 /// Key of the advisory lock that two hosts on one PostgreSQL database take in turn; any number that is ours.
@@ -20,9 +20,13 @@ pub(super) const SCHEMA_LOCK: i64 = 0x6b61_6e64_6576;
 
 /// Steps of any length are lawful here: only the start of the host waits for them. Another one's lock is waited for
 /// like any statement.
-pub(super) async fn bring_up_to_date(opened: &Opened, deadline: Duration) -> Result<(), ConnectError> {
-    let Some(server) = &opened.server else {
-        return migrate(&opened.writer).await.map_err(|error| describe(error, ConnectError::ReadOnlyFile));
+pub(super) async fn bring_up_to_date(
+    writer: &DatabaseConnection,
+    server: Option<&PgConnectOptions>,
+    deadline: Duration,
+) -> Result<(), ConnectError> {
+    let Some(server) = server else {
+        return migrate(writer).await.map_err(|error| describe(error, ConnectError::ReadOnlyFile));
     };
     let on_server = |error| describe(error, ConnectError::ReadOnlyServer);
     let single = single_connection(server, lock_wait(deadline)).await.map_err(on_server)?;

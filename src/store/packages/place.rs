@@ -11,7 +11,6 @@ use super::{PackageStore, PackageStoreError};
 use crate::domain::id::PluginId;
 use crate::domain::manifest::{self, MAX_MANIFEST_BYTES};
 use crate::domain::package::MANIFEST_NAME;
-use crate::domain::version;
 use crate::failpoint;
 use crate::store::fs::{self, At as _, FileError};
 
@@ -41,7 +40,7 @@ impl PackageStore {
         Ok(fs::sync_folder(&self.root)?)
     }
 
-    /// The versions of a plugin that are on disk, the newest first. The data folder, hidden names and links are none.
+    /// The versions of a plugin that are on disk, by name. The data folder, hidden names and links are none.
     pub fn versions(&self, id: &PluginId) -> Result<Vec<String>, FileError> {
         let folder = self.plugin_folder(id);
         let mut versions = fs::names_in(&folder)?;
@@ -49,7 +48,7 @@ impl PackageStore {
             let real_folder = std_fs::symlink_metadata(folder.join(name)).is_ok_and(|meta| meta.is_dir());
             real_folder && name != "data" && !name.starts_with('.')
         });
-        versions.sort_by(|a, b| version::compare(b, a));
+        versions.sort_unstable();
         Ok(versions)
     }
 

@@ -10,9 +10,9 @@ use std::{
 };
 
 use kandev_host::{
-    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
+    domain::{id::PluginId, tenancy::Tenancy},
     grpc::client::{CallError, PluginClient},
-    process::{HostServiceFactory, LaunchFailure, LaunchRequest, Launched, Launcher, PluginProcess},
+    process::{Granted, HostServiceFactory, LaunchFailure, LaunchRequest, Launched, Launcher, PluginProcess},
 };
 use kandev_proto::v1;
 use tokio::{
@@ -249,7 +249,7 @@ async fn unless_aborted(request: &LaunchRequest, wait: Duration) -> Result<(), L
 }
 
 impl HostServiceFactory for Fakes {
-    fn routes(&self, id: &PluginId, _: &CapabilitySet, _: &Tenancy) -> Routes {
+    fn routes(&self, id: &PluginId, _: &Granted, _: &Tenancy) -> Routes {
         let mut inner = self.lock();
         let script = inner.scripts.entry(id.as_str().to_owned()).or_default();
         if matches!(script.launches.front(), Some(Launch::Panics)) {

@@ -244,6 +244,11 @@ impl Host {
         answer(self.client.request(method, format!("{}{path}", self.url))).await
     }
 
+    /// As somebody else.
+    pub async fn with_token(&self, token: &str, method: Method, path: &str) -> Answer {
+        answer(self.client.request(method, format!("{}{path}", self.url)).bearer_auth(token)).await
+    }
+
     /// GET with the token.
     pub async fn get(&self, path: &str) -> Answer {
         self.request(Method::GET, path, None).await

@@ -158,6 +158,18 @@ async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call() {
     assert_eq!((broken.code(), broken.message()), (Code::DataLoss, message));
 }
 
+/// As after an upgrade to a version that declares the field a secret.
+#[tokio::test]
+async fn a_secret_that_is_still_in_the_file_in_clear_is_known_too() {
+    let world = default_world().await;
+    world.write_config("token: in-clear\nurl: no-secret\n");
+    let granted = Granted { secret_fields: ["token".to_owned()].into(), ..Granted::default() };
+    let pipe = serve(world.services.routes(&acme(), &granted, &world.tenancy)).0;
+    let mut client = HostClient::new(channel(pipe, "http://localhost").await);
+    client.get_config(GetConfigRequest {}).await.unwrap();
+    assert_eq!(world.tenancy.secrets().redact("in-clear no-secret"), "[REDACTED] no-secret");
+}
+
 #[tokio::test]
 async fn whatever_passes_between_a_plugin_and_the_vault_is_known_from_then_on() {
     let world = default_world().await;
