@@ -29,7 +29,7 @@ use crate::{
         consent::{self, Difference, Direction, Side, Terms},
         id::PluginId,
         package::{Digest, hex},
-        platform::host_platform,
+        target::host_platform,
         record::{self, PluginRecord, RecordState, Status},
         signature::{PackageSignature, Trust},
         trust::KeyName,

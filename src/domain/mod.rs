@@ -28,6 +28,7 @@ pub mod shared_secret;
 pub mod signature;
 pub mod subject;
 pub mod sync;
+pub mod target;
 pub mod trust;
 pub mod upgrade;
 pub mod version;

@@ -9,7 +9,7 @@ use crate::{
         clean,
         id::PluginId,
         manifest::Parsed,
-        platform::host_platform,
+        target::host_platform,
         record::{PluginRecord, Status},
         upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,

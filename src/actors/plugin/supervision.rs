@@ -15,7 +15,7 @@ use crate::{
     domain::{
         lifecycle::{Effect, Input, State},
         log_line::{Level, LogLine},
-        platform::host_platform,
+        target::host_platform,
         redaction,
     },
     failpoint,

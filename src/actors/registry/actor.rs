@@ -35,7 +35,7 @@ use crate::{
         id::PluginId,
         log_line::LogLine,
         manifest::Manifest,
-        platform::host_platform,
+        target::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
     },

@@ -32,7 +32,7 @@ use crate::{
         key::{PrivateKey, PublicKey},
         manifest::{self, Manifest, ManifestError},
         package::{CHECKSUMS_NAME, MANIFEST_NAME, PackageError, SIGNATURE_NAME, hex},
-        platform::host_platform,
+        target::host_platform,
         signature::{SignatureFile, Trust},
         version::check_minimum,
     },

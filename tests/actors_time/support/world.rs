@@ -13,7 +13,7 @@ use kandev_host::{
         id::PluginId,
         log_line::Stream,
         manifest,
-        platform::host_platform,
+        target::host_platform,
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
     },

@@ -1,0 +1,85 @@
+//! The platform that plugins live in: what its things are, what is lawful about them, and what is told when they change.
+//!
+//! Shapes and rules only (contract/host-data.md, events.md, platform-rest.md). Rows are `store::platform`'s part; the order
+//! of reading, deciding, writing and telling is the services' (`crate::platform`).
+
+pub mod cursor;
+pub mod event;
+pub mod message;
+pub mod page;
+pub mod profile;
+pub mod refusal;
+pub mod repository;
+pub mod session;
+pub mod stats;
+pub mod task;
+pub mod template;
+pub mod text;
+pub mod words;
+pub mod workflow;
+pub mod workspace;
+
+use time::{Duration, OffsetDateTime};
+
+/// A JSON object.
+pub type Map = serde_json::Map<String, serde_json::Value>;
+
+/// Cut to microseconds, which both databases keep exactly.
+pub fn whole_micros(at: OffsetDateTime) -> OffsetDateTime {
+    from_micros(micros(at))
+}
+
+/// Microseconds since 1970, UTC.
+pub fn micros(at: OffsetDateTime) -> i64 {
+    i64::try_from(at.unix_timestamp_nanos().div_euclid(1000)).unwrap_or(i64::MAX)
+}
+
+/// The moment so many microseconds after 1970; moments beyond the calendar become its end.
+pub fn from_micros(micros: i64) -> OffsetDateTime {
+    OffsetDateTime::UNIX_EPOCH.saturating_add(Duration::microseconds(micros))
+}
+
+/// Of which workspaces a reader may see things. Every read of the platform passes through one.
+///
+/// Host calls carry no user (host-data.md §1), so today there is one scope for all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything.
+    #[default]
+    All,
+    /// Things of these workspaces; an empty list sees none.
+    Workspaces(Vec<String>),
+}
+
+impl Scope {
+    /// Whether things of this workspace are seen.
+    pub fn sees(&self, workspace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Workspaces(ids) => ids.iter().any(|id| id == workspace),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use time::macros::datetime;
+
+    use super::*;
+
+    #[test]
+    fn a_moment_survives_as_microseconds() {
+        for at in [datetime!(2026-11-29 12:00:00.123456 UTC), datetime!(1969-12-31 23:59:59.999999 UTC)] {
+            assert_eq!(from_micros(micros(at)), at);
+        }
+        assert_eq!(whole_micros(datetime!(2026-11-29 12:00:00.123456789 UTC)).microsecond(), 123_456);
+        assert!(from_micros(i64::MAX) > datetime!(9999-12-31 0:00 UTC));
+    }
+
+    #[test]
+    fn a_scope_sees_its_own_workspaces_only() {
+        assert!(Scope::All.sees("a"));
+        let some = Scope::Workspaces(vec!["a".to_owned()]);
+        assert!(some.sees("a") && !some.sees("b") && !Scope::Workspaces(Vec::new()).sees("a"));
+    }
+}
