@@ -35,9 +35,9 @@ use crate::{
         id::PluginId,
         log_line::LogLine,
         manifest::Manifest,
-        target::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
+        target::host_platform,
     },
     store::{packages::PackageStore, records::RecordStore},
 };

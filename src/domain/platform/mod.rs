@@ -19,7 +19,10 @@ pub mod words;
 pub mod workflow;
 pub mod workspace;
 
+use serde::{Serialize, de::DeserializeOwned};
 use time::{Duration, OffsetDateTime};
+
+use refusal::Refusal;
 
 /// A JSON object.
 pub type Map = serde_json::Map<String, serde_json::Value>;
@@ -61,8 +64,32 @@ impl Scope {
     }
 }
 
+/// The fields with what the patch says of some of them.
+///
+/// # Errors
+/// A key that is no field, or a value that the field cannot have.
+pub fn merged<T: Serialize + DeserializeOwned>(fields: &T, patch: &Map) -> Result<T, Refusal> {
+    let Ok(serde_json::Value::Object(mut all)) = serde_json::to_value(fields) else {
+        return Err(Refusal::BadField { field: "body".to_owned(), problem: "must be an object".to_owned() });
+    };
+    for (key, value) in patch {
+        let field = || crate::domain::clean::single_line(key, text::MAX_ID_BYTES);
+        let Some(slot) = all.get_mut(key) else {
+            return Err(Refusal::BadField { field: field(), problem: "is not a field of it".to_owned() });
+        };
+        slot.clone_from(value);
+        // One by one, so that the error names the field.
+        if let Err(error) = serde_json::from_value::<T>(all.clone().into()) {
+            return Err(Refusal::BadField { field: field(), problem: format!("cannot have this value: {error}") });
+        }
+    }
+    serde_json::from_value(all.into())
+        .map_err(|error| Refusal::BadField { field: "body".to_owned(), problem: format!("cannot be read: {error}") })
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
     use time::macros::datetime;
 
     use super::*;
@@ -74,6 +101,17 @@ mod tests {
         }
         assert_eq!(whole_micros(datetime!(2026-11-29 12:00:00.123456789 UTC)).microsecond(), 123_456);
         assert!(from_micros(i64::MAX) > datetime!(9999-12-31 0:00 UTC));
+    }
+
+    #[test]
+    fn a_patch_changes_what_it_names_and_nothing_it_does_not_know() {
+        let fields = profile::ExecutorProfileFields { name: "a".to_owned(), ..Default::default() };
+        let patch = |value: serde_json::Value| merged(&fields, value.as_object().unwrap());
+        assert_eq!(patch(json!({})), Ok(fields.clone()));
+        assert_eq!(patch(json!({"mcp_policy": "all"})).unwrap().mcp_policy, "all");
+        let unknown = patch(json!({"id": "x"})).unwrap_err();
+        assert_eq!(unknown.to_string(), "id is not a field of it");
+        assert!(patch(json!({"name": 1})).unwrap_err().to_string().starts_with("name cannot have this value: "));
     }
 
     #[test]

@@ -168,6 +168,14 @@ pub enum Refusal {
         /// What is wrong, and what would be right.
         problem: String,
     },
+    /// A field that does not exist, or cannot have this value.
+    #[error("{field} {problem}")]
+    BadField {
+        /// Which, as given; cut.
+        field: String,
+        /// What is wrong.
+        problem: String,
+    },
     /// A cursor that this list did not give.
     #[error("page cursor is not valid: pass next_cursor of the same list as it was given, or none for the first page")]
     BadCursor,
@@ -255,6 +263,7 @@ impl Refusal {
             | Self::TooDeep { .. }
             | Self::ZeroByte(_)
             | Self::Invalid { .. }
+            | Self::BadField { .. }
             | Self::BadCursor
             | Self::MessageFilterTooLarge { .. }
             | Self::BadTime { .. }

@@ -66,6 +66,9 @@ pub struct Repository {
     pub updated_at: OffsetDateTime,
     /// Goes up by one with every change.
     pub version: i64,
+    /// Taken out of the lists, UTC; tasks that work on it still name it.
+    #[serde(with = "time::serde::rfc3339::option")]
+    pub deleted_at: Option<OffsetDateTime>,
 }
 
 impl RepositoryFields {

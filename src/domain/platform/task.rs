@@ -229,10 +229,10 @@ impl NewTask {
             return Err(Refusal::Required("title"));
         }
         check_new_metadata(&self.metadata)?;
+        check_repositories(&self.repositories)?;
         check_title(&self.title)?;
         check_text("description", &self.description)?;
         check_name("external_id", &self.external_id)?;
-        check_repositories(&self.repositories)?;
         if self.state == Some(TaskState::Scheduling) {
             return Err(Refusal::BadTaskState(TaskState::Scheduling.as_str().to_owned()));
         }

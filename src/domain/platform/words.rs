@@ -271,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_writer_may_set_every_task_state_but_scheduling() {
-        let settable: Vec<_> = TaskState::ALL.iter().filter(|state| TaskState::of_writer(state.as_str()).is_some()).collect();
+        let settable: Vec<_> =
+            TaskState::ALL.iter().filter(|state| TaskState::of_writer(state.as_str()).is_some()).collect();
         assert_eq!(settable.len(), TaskState::ALL.len() - 1);
         assert_eq!(TaskState::of_writer("SCHEDULING"), None);
         assert_eq!(TaskState::of_writer("todo"), None);

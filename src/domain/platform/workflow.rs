@@ -289,8 +289,7 @@ mod tests {
     use super::*;
 
     fn step(name: &str, start: bool) -> Step {
-        let draft =
-            StepDraft { name: Some(name.to_owned()), is_start_step: Some(start), ..StepDraft::default() };
+        let draft = StepDraft { name: Some(name.to_owned()), is_start_step: Some(start), ..StepDraft::default() };
         Step::new(name.to_owned(), "w", 0, &draft, OffsetDateTime::UNIX_EPOCH).unwrap()
     }
 

@@ -160,7 +160,10 @@ mod tests {
         let mut plain = Workspace::new("w".to_owned(), &draft, OffsetDateTime::UNIX_EPOCH).unwrap();
         assert_eq!(plain.next_identifier(), None);
         plain.apply(&WorkspaceDraft { task_prefix: Some("KAN".to_owned()), ..WorkspaceDraft::default() }).unwrap();
-        assert_eq!((plain.next_identifier(), plain.next_identifier()), (Some("KAN-1".to_owned()), Some("KAN-2".to_owned())));
+        assert_eq!(
+            (plain.next_identifier(), plain.next_identifier()),
+            (Some("KAN-1".to_owned()), Some("KAN-2".to_owned()))
+        );
         for prefix in ["kan", "1A", "A-B", &"A".repeat(17)] {
             let draft = WorkspaceDraft { task_prefix: Some(prefix.to_owned()), ..WorkspaceDraft::default() };
             assert!(plain.apply(&draft).is_err(), "{prefix}");

@@ -13,9 +13,9 @@ use kandev_host::{
         id::PluginId,
         log_line::Stream,
         manifest,
-        target::host_platform,
         record::{PluginRecord, RecordState, Status},
         subject::Subject,
+        target::host_platform,
     },
     store::{
         db::Db, log_files::LogFiles, packages::PackageStore, plugin_state::StateStore, records::RecordStore,

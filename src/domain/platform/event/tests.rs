@@ -71,12 +71,17 @@ fn an_event_about_a_task_has_the_contracts_keys() {
         metadata: [("a".to_owned(), 1.into())].into_iter().collect(),
         ..a_task()
     };
-    let primary =
-        PrimarySession { id: "s".to_owned(), state: SessionState::Running, review_status: None, executor_id: String::new() };
+    let primary = PrimarySession {
+        id: "s".to_owned(),
+        state: SessionState::Running,
+        review_status: None,
+        executor_id: String::new(),
+    };
     let changed = task_state_changed(&whole, &SessionSummary { count: 2, primary: Some(primary) }, TaskState::Todo);
     let more = " parent_id external_id repository_id metadata old_state new_state";
     assert_eq!(keys(&changed), format!("{TASK_KEYS}{more}").split_whitespace().collect());
-    let states = [&changed.payload["old_state"], &changed.payload["new_state"], &changed.payload["primary_session_state"]];
+    let states =
+        [&changed.payload["old_state"], &changed.payload["new_state"], &changed.payload["primary_session_state"]];
     assert_eq!(states, ["TODO", "REVIEW", "RUNNING"]);
 }
 
@@ -113,7 +118,10 @@ fn a_message_never_tells_what_is_for_agents_only() {
     ] {
         let event = message(happened, "w", &hidden);
         assert_eq!((event.subject.as_str(), event.workspace_id.as_str()), (subject, "w"));
-        assert_eq!((&event.payload["content"], &event.payload["metadata"]["has_hidden_prompts"]), (&"hello".into(), &true.into()));
+        assert_eq!(
+            (&event.payload["content"], &event.payload["metadata"]["has_hidden_prompts"]),
+            (&"hello".into(), &true.into())
+        );
         assert!(!Value::from(event.payload).to_string().contains("secret"));
     }
     hidden.raw_content = "plain".to_owned();
