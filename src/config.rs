@@ -134,6 +134,18 @@ pub struct Timing {
     /// Between two attempts to write to the inbox while the database is down. Default 1 s.
     #[serde(with = "duration::one")]
     pub inbox_retry: Duration,
+    /// Between two looks at the event log that nobody asked for. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub event_poll: Duration,
+    /// How old an event of the log may get; then it is deleted. Default 72 h.
+    #[serde(with = "duration::one")]
+    pub event_log_age: Duration,
+    /// Between two rounds of deleting old events and idempotency keys. Default 1 min.
+    #[serde(with = "duration::one")]
+    pub housekeeping_interval: Duration,
+    /// How long an idempotency key is known. Default 24 h.
+    #[serde(with = "duration::one")]
+    pub idempotency_age: Duration,
     /// A whole package download. Default 60 s.
     #[serde(with = "duration::one")]
     pub download_timeout: Duration,
@@ -200,6 +212,10 @@ impl Default for Timing {
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             inbox_retry: secs(1),
+            event_poll: secs(1),
+            event_log_age: secs(72 * 3600),
+            housekeeping_interval: secs(60),
+            idempotency_age: secs(24 * 3600),
             download_timeout: secs(60),
             connect_timeout: secs(10),
             body_idle_timeout: secs(30),
@@ -241,6 +257,8 @@ pub struct Limits {
     pub queue_events: usize,
     /// Payload of one published event. Default 1 MiB.
     pub event_bytes: u64,
+    /// Events of the log together; the oldest are deleted. Default 256 MiB.
+    pub event_log_bytes: u64,
     /// Webhook calls of one plugin at once; one more is answered 429. Default 64.
     pub webhook_concurrency: usize,
     /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
@@ -327,6 +345,7 @@ impl Default for Limits {
             buffer_events: 100,
             queue_events: 1000,
             event_bytes: MIB,
+            event_log_bytes: 256 * MIB,
             webhook_concurrency: 64,
             webhook_room_bytes: 256 * MIB,
             message_bytes: 17 * MIB,

@@ -9,8 +9,10 @@ pub mod agents;
 pub mod code;
 pub mod events;
 pub mod executors;
+pub mod housekeeping;
 pub mod inbox;
 pub mod messages;
+pub mod publisher;
 pub mod repositories;
 pub mod sessions;
 pub mod tasks;
@@ -156,3 +158,6 @@ versioned!(
 fn new_id() -> String {
     uuid::Uuid::now_v7().to_string()
 }
+
+#[cfg(test)]
+mod tests;

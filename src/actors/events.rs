@@ -128,6 +128,12 @@ impl EventBusHandle {
         post(&self.addr, Announce(change));
     }
 
+    /// Publishes events of the log, in order: every subscribed plugin's queue has them when this returns. Their size was
+    /// bounded when they were written.
+    pub async fn relay(&self, events: Vec<Relayed>) -> Result<(), AskError> {
+        ask(&self.addr, Relay(events), self.ask_timeout).await
+    }
+
     /// Follows every event that matches `pattern` and is published from now on. At most `room` wait to be taken; more
     /// are counted, not kept.
     pub fn listen(&self, pattern: &str, room: usize) -> Listener {
@@ -179,6 +185,27 @@ struct Emit {
 #[rtype(result = "()")]
 struct Announce(Change);
 
+/// An event of the log.
+#[derive(Debug, Clone)]
+pub struct Relayed {
+    /// Its id in the log.
+    pub id: Uuid,
+    /// Concrete subject.
+    pub subject: String,
+    /// Whose; empty when nobody's.
+    pub workspace_id: String,
+    /// The event's data.
+    pub payload: Option<Struct>,
+    /// When it happened.
+    pub at: OffsetDateTime,
+    /// The plugin that does not get it.
+    pub about: Option<String>,
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Relay(Vec<Relayed>);
+
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Listen(listener::Ear);
@@ -215,9 +242,9 @@ impl EventBus {
     /// `about` gets nothing: an event about itself could crash a plugin each time it starts.
     fn publish(&mut self, event: NewEvent, about: Option<&PluginId>) -> Uuid {
         let id = Uuid::now_v7();
-        let event = Arc::new(Event {
+        let event = Event {
             id,
-            occurred_at: now_text(),
+            occurred_at: whole_seconds(OffsetDateTime::now_utc()),
             workspace_id: if event.workspace_id.is_empty() {
                 workspace_of(event.payload.as_ref())
             } else {
@@ -226,17 +253,22 @@ impl EventBus {
             subject: event.subject.as_str().to_owned(),
             payload: event.payload,
             published: tokio::time::Instant::now().into_std(),
-        });
+        };
+        self.spread(event, about.map(PluginId::as_str));
+        id
+    }
+
+    fn spread(&mut self, event: Event, about: Option<&str>) {
+        let event = Arc::new(event);
         self.ears.retain(|ear| ear.hear(&event));
         for (id, subscription) in &self.subscriptions {
-            if about == Some(id) {
+            if about == Some(id.as_str()) {
                 continue;
             }
             if subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject)) {
                 post_to(&subscription.deliver, Deliver(Arc::clone(&event)));
             }
         }
-        id
     }
 }
 
@@ -245,6 +277,18 @@ impl Handler<Publish> for EventBus {
 
     fn handle(&mut self, Publish(event): Publish, _: &mut Context<Self>) -> Self::Result {
         MessageResult(self.publish(event, None))
+    }
+}
+
+impl Handler<Relay> for EventBus {
+    type Result = ();
+
+    fn handle(&mut self, Relay(events): Relay, _: &mut Context<Self>) {
+        for Relayed { id, subject, workspace_id, payload, at, about } in events {
+            let occurred_at = whole_seconds(at);
+            let published = tokio::time::Instant::now().into_std();
+            self.spread(Event { id, subject, occurred_at, workspace_id, payload, published }, about.as_deref());
+        }
     }
 }
 
@@ -328,7 +372,7 @@ fn workspace_of(payload: Option<&Struct>) -> String {
     }
 }
 
-fn now_text() -> String {
-    let now = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    now.format(&Rfc3339).unwrap_or_default()
+/// RFC 3339, UTC.
+fn whole_seconds(at: OffsetDateTime) -> String {
+    at.replace_nanosecond(0).unwrap_or(OffsetDateTime::UNIX_EPOCH).format(&Rfc3339).unwrap_or_default()
 }

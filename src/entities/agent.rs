@@ -9,11 +9,11 @@ pub struct Model {
     /// A UUID of version 7 as text.
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// Place in its list, the smallest first.
     pub position: i64,
-    /// See `domain::platform`.
+    /// Whether it speaks MCP.
     pub supports_mcp: bool,
     /// Microseconds since 1970.
     pub created_at: i64,

@@ -11,19 +11,19 @@ pub struct Model {
     pub id: String,
     /// Which agent.
     pub agent_id: String,
-    /// See `domain::platform`.
+    /// The agent's name.
     pub agent_display_name: String,
-    /// See `domain::platform`.
+    /// The agent's place in lists.
     pub agent_position: i64,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// Which model.
     pub model: String,
-    /// See `domain::platform`.
+    /// Which mode; empty for the default.
     pub mode: String,
     /// Which workspace; NULL for none.
     pub workspace_id: Option<String>,
-    /// See `domain::platform`.
+    /// Whether it may be chosen.
     pub enabled: bool,
     /// JSON, an object.
     pub settings: String,

@@ -6,7 +6,7 @@ use sea_orm::entity::prelude::*;
 #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
 #[sea_orm(table_name = "event_cursor")]
 pub struct Model {
-    /// See `domain::platform`.
+    /// Its name.
     #[sea_orm(primary_key, auto_increment = false)]
     pub name: String,
     /// Place in the log, in the order of commits.

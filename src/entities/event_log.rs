@@ -11,7 +11,7 @@ pub struct Model {
     pub seq: i64,
     /// Which event.
     pub event_id: String,
-    /// See `domain::platform`.
+    /// Concrete subject.
     pub subject: String,
     /// Which workspace.
     pub workspace_id: String,

@@ -9,16 +9,16 @@ pub struct Model {
     /// A UUID of version 7 as text.
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// A word of its vocabulary.
     #[sea_orm(column_name = "type")]
     pub kind: String,
-    /// See `domain::platform`.
+    /// `active` or another word.
     pub status: String,
-    /// See `domain::platform`.
+    /// Whether it came with the host.
     pub is_system: bool,
-    /// See `domain::platform`.
+    /// Whether sessions survive in it.
     pub resumable: bool,
     /// JSON, an object.
     pub config: String,

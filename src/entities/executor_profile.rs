@@ -11,15 +11,15 @@ pub struct Model {
     pub id: String,
     /// Which executor.
     pub executor_id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// Which MCP servers.
     pub mcp_policy: String,
     /// JSON, an object.
     pub config: String,
-    /// See `domain::platform`.
+    /// Run before work.
     pub prepare_script: String,
-    /// See `domain::platform`.
+    /// Run after work.
     pub cleanup_script: String,
     /// Microseconds since 1970.
     pub created_at: i64,

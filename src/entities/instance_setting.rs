@@ -9,7 +9,7 @@ pub struct Model {
     /// The key.
     #[sea_orm(primary_key, auto_increment = false)]
     pub key: String,
-    /// See `domain::platform`.
+    /// The fact.
     pub value: String,
 }
 

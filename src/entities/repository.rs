@@ -11,39 +11,39 @@ pub struct Model {
     pub id: String,
     /// Which workspace.
     pub workspace_id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// How it was added.
     pub source_type: String,
-    /// See `domain::platform`.
+    /// Folder here; empty for none.
     pub local_path: String,
-    /// See `domain::platform`.
+    /// Which provider hosts it; empty for none.
     pub provider: String,
     /// Which provider repo.
     pub provider_repo_id: String,
-    /// See `domain::platform`.
+    /// The provider's host name.
     pub provider_host: String,
-    /// See `domain::platform`.
+    /// The provider's own division.
     pub provider_scope: String,
-    /// See `domain::platform`.
+    /// Owner or project there.
     pub provider_owner: String,
-    /// See `domain::platform`.
+    /// Name there.
     pub provider_name: String,
-    /// See `domain::platform`.
+    /// Without user and password.
     pub remote_url: String,
-    /// See `domain::platform`.
+    /// Its main branch.
     pub default_branch: String,
-    /// See `domain::platform`.
+    /// Start of the branches of tasks.
     pub worktree_branch_prefix: String,
-    /// See `domain::platform`.
+    /// Whether it is brought up to date first.
     pub pull_before_worktree: bool,
-    /// See `domain::platform`.
+    /// Run before work.
     pub setup_script: String,
-    /// See `domain::platform`.
+    /// Run after work.
     pub cleanup_script: String,
-    /// See `domain::platform`.
+    /// Runs the program.
     pub dev_script: String,
-    /// See `domain::platform`.
+    /// Files that each worktree gets.
     pub copy_files: String,
     /// Microseconds since 1970.
     pub created_at: i64,

@@ -11,21 +11,21 @@ pub struct Model {
     pub id: String,
     /// Which session.
     pub session_id: String,
-    /// See `domain::platform`.
+    /// Its hash.
     pub commit_sha: String,
-    /// See `domain::platform`.
+    /// Hash of its parent; empty when unknown.
     pub parent_sha: String,
-    /// See `domain::platform`.
+    /// What it says.
     pub commit_message: String,
-    /// See `domain::platform`.
+    /// Who made it.
     pub author_name: String,
-    /// See `domain::platform`.
+    /// At which address.
     pub author_email: String,
-    /// See `domain::platform`.
+    /// Files it touches.
     pub files_changed: i64,
-    /// See `domain::platform`.
+    /// Lines added.
     pub insertions: i64,
-    /// See `domain::platform`.
+    /// Lines deleted.
     pub deletions: i64,
     /// Microseconds since 1970.
     pub committed_at: i64,

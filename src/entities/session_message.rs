@@ -15,16 +15,16 @@ pub struct Model {
     pub task_id: String,
     /// Which turn.
     pub turn_id: String,
-    /// See `domain::platform`.
+    /// A word of `words::AuthorType`.
     pub author_type: String,
     /// Which author.
     pub author_id: String,
-    /// See `domain::platform`.
+    /// A word of its vocabulary.
     #[sea_orm(column_name = "type")]
     pub kind: String,
-    /// See `domain::platform`.
+    /// The whole text; what plugins see is sanitised.
     pub raw_content: String,
-    /// See `domain::platform`.
+    /// Whether it waits for a person.
     pub requests_input: bool,
     /// JSON, an object.
     pub metadata: String,

@@ -11,15 +11,15 @@ pub struct Model {
     pub id: String,
     /// Which session.
     pub session_id: String,
-    /// See `domain::platform`.
+    /// On which branch.
     pub branch: String,
-    /// See `domain::platform`.
+    /// On top of this commit.
     pub head_commit: String,
     /// JSON, an object.
     pub files: String,
-    /// See `domain::platform`.
+    /// Lines added.
     pub additions: i64,
-    /// See `domain::platform`.
+    /// Lines deleted.
     pub deletions: i64,
     /// Microseconds since 1970.
     pub created_at: i64,

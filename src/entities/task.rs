@@ -15,25 +15,25 @@ pub struct Model {
     pub workflow_id: String,
     /// Which workflow step; NULL for none.
     pub workflow_step_id: Option<String>,
-    /// See `domain::platform`.
+    /// At most 60 characters.
     pub title: String,
-    /// See `domain::platform`.
+    /// What it is for, or what is to be done.
     pub description: String,
-    /// See `domain::platform`.
+    /// A word of its vocabulary.
     pub state: String,
-    /// See `domain::platform`.
+    /// A word of `words::Priority`.
     pub priority: String,
-    /// See `domain::platform`.
+    /// A word of `words::Origin`.
     pub origin: String,
-    /// See `domain::platform`.
+    /// Place in its list, the smallest first.
     pub position: i64,
-    /// See `domain::platform`.
+    /// `KAN-7`, or empty.
     pub identifier: String,
     /// Which external; NULL for none.
     pub external_id: Option<String>,
     /// Which parent; NULL for none.
     pub parent_id: Option<String>,
-    /// See `domain::platform`.
+    /// A quick chat.
     pub is_ephemeral: bool,
     /// Sets the platform up, or is a run of an automation.
     pub is_internal: bool,

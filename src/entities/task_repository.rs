@@ -13,13 +13,13 @@ pub struct Model {
     pub task_id: String,
     /// Which repository.
     pub repository_id: String,
-    /// See `domain::platform`.
+    /// Work begins here; empty for the main one.
     pub base_branch: String,
-    /// See `domain::platform`.
+    /// Work goes on here; empty for a new one.
     pub checkout_branch: String,
-    /// See `domain::platform`.
+    /// The pull request it is about; NULL for none.
     pub pull_request_number: Option<i64>,
-    /// See `domain::platform`.
+    /// Place in its list, the smallest first.
     pub position: i64,
 }
 

@@ -13,11 +13,11 @@ pub struct Model {
     pub task_id: String,
     /// Which workspace.
     pub workspace_id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// A word of its vocabulary.
     pub state: String,
-    /// See `domain::platform`.
+    /// Why it failed.
     pub error_message: String,
     /// Which agent profile.
     pub agent_profile_id: String,
@@ -31,13 +31,13 @@ pub struct Model {
     pub executor_snapshot: String,
     /// Which repository.
     pub repository_id: String,
-    /// See `domain::platform`.
+    /// Work begins here; empty for the main one.
     pub base_branch: String,
     /// JSON, an object.
     pub metadata: String,
-    /// See `domain::platform`.
+    /// Whether the task's messages go to it.
     pub is_primary: bool,
-    /// See `domain::platform`.
+    /// A word of `words::ReviewStatus`; NULL for none.
     pub review_status: Option<String>,
     /// Which last read message; NULL for none.
     pub last_read_message_id: Option<String>,

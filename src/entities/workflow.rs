@@ -11,17 +11,17 @@ pub struct Model {
     pub id: String,
     /// Which workspace.
     pub workspace_id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// What it is for, or what is to be done.
     pub description: Option<String>,
-    /// See `domain::platform`.
+    /// For agents.
     pub prompt: String,
     /// Which agent profile; NULL for none.
     pub agent_profile_id: Option<String>,
-    /// See `domain::platform`.
+    /// Place in its workspace, the smallest first.
     pub sort_order: i64,
-    /// See `domain::platform`.
+    /// Left out of lists.
     pub hidden: bool,
     /// Microseconds since 1970.
     pub created_at: i64,

@@ -11,35 +11,35 @@ pub struct Model {
     pub id: String,
     /// Which workflow.
     pub workflow_id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// Place in its list, the smallest first.
     pub position: i64,
-    /// See `domain::platform`.
+    /// A word of `words::StageType`.
     pub stage_type: String,
-    /// See `domain::platform`.
+    /// How it is shown.
     pub color: String,
-    /// See `domain::platform`.
+    /// For agents.
     pub prompt: String,
     /// JSON, an object.
     pub events: String,
-    /// See `domain::platform`.
+    /// Whether people may move tasks here.
     pub allow_manual_move: bool,
-    /// See `domain::platform`.
+    /// Whether new tasks begin here.
     pub is_start_step: bool,
-    /// See `domain::platform`.
+    /// Whether it is offered as a command.
     pub show_in_command_panel: bool,
-    /// See `domain::platform`.
+    /// In hours; 0 for never.
     pub auto_archive_after_hours: i64,
-    /// See `domain::platform`.
+    /// Most tasks at once; 0 for no bound.
     pub wip_limit: i64,
     /// Which pull from step; NULL for none.
     pub pull_from_step_id: Option<String>,
     /// Which agent profile; NULL for none.
     pub agent_profile_id: Option<String>,
-    /// See `domain::platform`.
+    /// Whether leaving needs a signal.
     pub auto_advance_requires_signal: bool,
-    /// See `domain::platform`.
+    /// Whether a cancelled turn counts as complete.
     pub cancel_triggers_turn_complete: bool,
     /// Microseconds since 1970.
     pub created_at: i64,

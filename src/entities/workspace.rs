@@ -9,9 +9,9 @@ pub struct Model {
     /// A UUID of version 7 as text.
     #[sea_orm(primary_key, auto_increment = false)]
     pub id: String,
-    /// See `domain::platform`.
+    /// Its name.
     pub name: String,
-    /// See `domain::platform`.
+    /// What it is for, or what is to be done.
     pub description: Option<String>,
     /// Which owner.
     pub owner_id: String,
@@ -23,9 +23,9 @@ pub struct Model {
     pub default_agent_profile_id: Option<String>,
     /// Which default config agent profile; NULL for none.
     pub default_config_agent_profile_id: Option<String>,
-    /// See `domain::platform`.
+    /// Start of task identifiers; empty for none.
     pub task_prefix: String,
-    /// See `domain::platform`.
+    /// The last number given to a task.
     pub task_sequence: i64,
     /// Microseconds since 1970.
     pub created_at: i64,

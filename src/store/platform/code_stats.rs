@@ -1,7 +1,7 @@
 //! Code statistics of sessions (host-data.md §5): one query a page, whatever its length.
 
 use sea_orm::{
-    ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QuerySelect, QueryTrait,
+    ColumnTrait, DbBackend, EntityTrait, FromQueryResult, QueryFilter, QuerySelect, QueryTrait, Statement,
     sea_query::{Alias, Expr, ExprTrait as _, Func, Query, SelectStatement},
 };
 
@@ -41,12 +41,12 @@ impl PlatformStore {
         page: &PageRequest,
     ) -> Result<Page<CodeStats>, PlatformError> {
         let activated = self.commits_recorded_since().await?;
-        let listing = sessions::listing(List::CodeStats, scope, filter);
+        let Some(statement) = statement(self.db.reader().get_database_backend(), scope, filter, page)? else {
+            return Ok(Page { items: Vec::new(), next_cursor: None });
+        };
         let work = async || {
-            let connection = self.db.reader();
-            let backend = connection.get_database_backend();
-            let Some(sessions) = listing.query(page)? else { return Ok(Vec::new()) };
-            Ok::<_, PlatformError>(Row::find_by_statement(backend.build(&statistics(sessions))).all(connection).await?)
+            let rows = Row::find_by_statement(statement.clone()).all(self.db.reader()).await?;
+            Ok::<_, PlatformError>(rows)
         };
         let mut rows = self.db.repeat(work).await?;
         let limit = page.limit() as usize;
@@ -78,6 +78,17 @@ impl Row {
             lines_deleted_peak_pending: self.peak_deleted,
         }
     }
+}
+
+/// The query of a page; none when nothing can match.
+pub(super) fn statement(
+    backend: DbBackend,
+    scope: &Scope,
+    filter: &SessionFilter,
+    page: &PageRequest,
+) -> Result<Option<Statement>, PlatformError> {
+    let sessions = sessions::listing(List::CodeStats, scope, filter).query(page)?;
+    Ok(sessions.map(|sessions| backend.build(&statistics(sessions))))
 }
 
 /// The page of sessions with five numbers each, every one from an index of its session.

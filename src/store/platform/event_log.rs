@@ -107,12 +107,21 @@ impl PlatformStore {
         Ok(Page { items: rows.into_iter().map(logged).collect::<Result<_, _>>()?, next_cursor })
     }
 
-    /// At most `limit` events after the one with this number, in order.
-    pub async fn events_after(&self, seq: i64, limit: u64) -> Result<Vec<Logged>, PlatformError> {
+    /// At most `limit` events after the one with this number, in order, and the number of the last. One that cannot be
+    /// read is told and left out: it must not hold the others up.
+    pub async fn events_after(&self, seq: i64, limit: u64) -> Result<(Vec<Logged>, Option<i64>), PlatformError> {
         use event_log::{Column, Entity};
         let query = Entity::find().filter(Column::Seq.gt(seq)).order_by_asc(Column::Seq).limit(limit);
         let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
-        Ok(rows.into_iter().map(logged).collect::<Result<_, _>>()?)
+        let last = rows.last().map(|row| row.seq);
+        let readable = |row: event_log::Model| match logged(row) {
+            Ok(event) => Some(event),
+            Err(error) => {
+                tracing::error!(%error, "an event of the log is left out");
+                None
+            }
+        };
+        Ok((rows.into_iter().filter_map(readable).collect(), last))
     }
 
     /// Writes events that belong to no change of rows, in this order; all or none. The second of each is the plugin that

@@ -17,6 +17,9 @@ mod tasks;
 mod work;
 mod work_rows;
 
+#[cfg(test)]
+mod plan_tests;
+
 use std::sync::Arc;
 
 use sea_orm::EntityTrait;

@@ -90,7 +90,7 @@ impl PlatformStore {
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
         open.commit().await?;
         if tells {
-            failpoint::hit("platform-committed");
+            failpoint::hit("platform.committed");
             self.committed.notify_one();
         }
         Ok(done)
