@@ -32,6 +32,7 @@ impl Code {
         filter: &SessionFilter,
         page: &PageRequest,
     ) -> Result<Page<CodeStats>, PlatformError> {
+        filter.check()?;
         self.store.code_stats(scope, filter, page).await
     }
 

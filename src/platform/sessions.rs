@@ -33,6 +33,7 @@ impl Sessions {
         filter: &SessionFilter,
         page: &PageRequest,
     ) -> Result<Page<Session>, PlatformError> {
+        filter.check()?;
         self.store.sessions(scope, filter, page).await
     }
 

@@ -65,6 +65,7 @@ impl Tasks {
         filter: &TaskFilter,
         page: &PageRequest,
     ) -> Result<Page<Task>, PlatformError> {
+        filter.check()?;
         self.store.tasks(scope, filter, page).await
     }
 
@@ -75,6 +76,7 @@ impl Tasks {
         filter: &TaskFilter,
         part: TaskQuery,
     ) -> Result<(Vec<Task>, u64), PlatformError> {
+        filter.check()?;
         self.store.tasks_at(scope, filter, part).await
     }
 

@@ -6,6 +6,7 @@ use time::OffsetDateTime;
 
 use super::{
     Map,
+    refusal::Refusal,
     words::{ReviewStatus, SessionState},
 };
 
@@ -145,6 +146,14 @@ pub struct SessionFilter {
     pub workspace_ids: Vec<String>,
     /// In one of these states; unknown words match nothing.
     pub states: Vec<String>,
+}
+
+impl SessionFilter {
+    /// Bounds its values.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let lists = [("task_ids", &self.task_ids), ("workspace_ids", &self.workspace_ids), ("states", &self.states)];
+        lists.into_iter().try_for_each(|(field, values)| super::text::check_filter(field, values))
+    }
 }
 
 /// What a task shows of its sessions.

@@ -374,6 +374,15 @@ pub struct TaskFilter {
     pub text: Option<String>,
 }
 
+impl TaskFilter {
+    /// Bounds its values.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let lists =
+            [("workspace_ids", &self.workspace_ids), ("workflow_ids", &self.workflow_ids), ("states", &self.states)];
+        lists.into_iter().try_for_each(|(field, values)| super::text::check_filter(field, values))
+    }
+}
+
 /// Whether a list shows a kind of rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Show {

@@ -21,6 +21,8 @@ pub const MAX_OBJECT_BYTES: usize = 256 * 1024;
 pub const MAX_OBJECT_DEPTH: usize = 28;
 /// Most entries of a list in one request: repositories of a task, steps of a workflow.
 pub const MAX_ITEMS: usize = 100;
+/// Most values of one field of a filter; databases bound the parameters of a statement.
+pub const MAX_FILTER_VALUES: usize = 5000;
 
 /// Whether a row may have this id. What may not is asked for in vain, and never reaches the database: PostgreSQL takes
 /// no zero byte in text.
@@ -65,6 +67,14 @@ pub fn check_object(field: &'static str, object: &Map) -> Result<(), Refusal> {
     let size = serde_json::to_string(object).map_or(usize::MAX, |text| text.len());
     if size > MAX_OBJECT_BYTES {
         return Err(Refusal::TooLarge { field, size, limit: MAX_OBJECT_BYTES });
+    }
+    Ok(())
+}
+
+/// The values of one field of a filter.
+pub fn check_filter(field: &'static str, values: &[String]) -> Result<(), Refusal> {
+    if values.len() > MAX_FILTER_VALUES {
+        return Err(Refusal::TooMany { field, count: values.len(), limit: MAX_FILTER_VALUES });
     }
     Ok(())
 }

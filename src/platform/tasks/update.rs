@@ -75,12 +75,11 @@ pub(super) async fn bulk_move(work: &Work, bulk: &BulkMove) -> Result<u64, Platf
     let wanted = |step: &&Step| bulk.source_step_id.is_empty() || step.id == bulk.source_step_id;
     let mut tasks = Vec::new();
     for step in steps.iter().filter(wanted) {
-        tasks.extend(work.tasks_of_step(&step.id).await?);
+        tasks.extend(work.tasks_of_step(&step.id, MAX_BULK as u64 + 1).await?);
     }
-    tasks.retain(|task| {
-        let named = bulk.task_ids.is_empty() || bulk.task_ids.contains(&task.id);
-        named && task.archived_at.is_none()
-    });
+    if tasks.len() <= MAX_BULK {
+        tasks.retain(|task| bulk.task_ids.is_empty() || bulk.task_ids.contains(&task.id));
+    }
     if tasks.len() > MAX_BULK {
         return Err(Refusal::TooMany { field: "task_ids", count: tasks.len(), limit: MAX_BULK }.into());
     }

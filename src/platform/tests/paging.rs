@@ -95,6 +95,9 @@ async fn pages_of_tasks_are_the_whole_list_in_its_order_for_every_filter(db: Db)
     assert_eq!(count(TaskFilter { text: Some("100%".to_owned()), ..whole.clone() }).await, 15);
     assert_eq!(count(TaskFilter { text: Some("X_Y".to_owned()), ..whole.clone() }).await, 45);
     assert_eq!(count(TaskFilter { text: Some("0%x".to_owned()), ..whole.clone() }).await, 0);
+    let flood = TaskFilter { workspace_ids: vec!["x".to_owned(); 5001], ..whole.clone() };
+    let refusal = text(world.platform.tasks.list(&Scope::All, &flood, &PageRequest::default()).await);
+    assert_eq!(refusal, "workspace_ids has 5001 entries, at most 5000 are allowed");
     let (workflow, _) = world.board(&two).await;
     let board = TaskFilter { workflow_ids: owned(&[&workflow.id]), workspace_ids: owned(&[&one.id, &two.id]), ..whole };
     assert_eq!(count(board).await, 20);

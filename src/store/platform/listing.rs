@@ -118,10 +118,10 @@ where
         }
         let mut condition: Option<Expr> = None;
         for ((column, order), key) in self.order.iter().zip(keys).rev() {
-            let lawful = match (key, E::Model::get_value_type(*column)) {
-                (Key::Int(_), ArrayType::BigInt) | (Key::Text(_), ArrayType::String) => true,
-                _ => false,
-            };
+            let lawful = matches!(
+                (key, E::Model::get_value_type(*column)),
+                (Key::Int(_), ArrayType::BigInt) | (Key::Text(_), ArrayType::String)
+            );
             if !lawful {
                 return Err(Refusal::BadCursor);
             }

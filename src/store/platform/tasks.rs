@@ -12,6 +12,7 @@ use super::{
     PlatformError, PlatformStore, Record, Work,
     listing::Listing,
     record,
+    work::CHUNK,
     work_rows::{task_repository, task_repository_row},
 };
 use crate::{
@@ -262,10 +263,12 @@ impl Work {
         Ok(query.into_tuple::<String>().one(self.transaction()).await?.is_some())
     }
 
-    /// Tasks of a step, the newest first, locked until the work is done.
-    pub async fn tasks_of_step(&self, step_id: &str) -> Result<Vec<Task>, PlatformError> {
+    /// At most `limit` tasks of a step that were not put away, the newest first, locked until the work is done.
+    pub async fn tasks_of_step(&self, step_id: &str, limit: u64) -> Result<Vec<Task>, PlatformError> {
         let query = task::Entity::find()
             .filter(task::Column::WorkflowStepId.eq(step_id))
+            .filter(task::Column::ArchivedAt.is_null())
+            .limit(limit)
             .order_by_desc(task::Column::CreatedAt)
             .order_by_asc(task::Column::Id)
             .lock_exclusive();
@@ -285,7 +288,7 @@ fn by_external_id(workspace_id: &str, external_id: &str) -> Select<task::Entity>
         .filter(task::Column::ExternalId.eq(external_id))
 }
 
-/// Fills in what the tasks work on, by one query for all of them.
+/// Fills in what the tasks work on, by one query for all of them (for each [`CHUNK`] of a long list).
 async fn with_repositories(
     connection: &impl ConnectionTrait,
     mut tasks: Vec<Task>,
@@ -294,16 +297,18 @@ async fn with_repositories(
     if tasks.is_empty() {
         return Ok(tasks);
     }
-    let rows = Entity::find()
-        .filter(Column::TaskId.is_in(tasks.iter().map(|task| task.id.as_str())))
-        .order_by_asc(Column::TaskId)
-        .order_by_asc(Column::Position)
-        .order_by_asc(Column::Id)
-        .all(connection)
-        .await?;
     let mut found: HashMap<String, Vec<TaskRepository>> = HashMap::new();
-    for row in rows {
-        found.entry(row.task_id.clone()).or_default().push(task_repository(row));
+    for chunk in tasks.chunks(CHUNK) {
+        let rows = Entity::find()
+            .filter(Column::TaskId.is_in(chunk.iter().map(|task| task.id.as_str())))
+            .order_by_asc(Column::TaskId)
+            .order_by_asc(Column::Position)
+            .order_by_asc(Column::Id)
+            .all(connection)
+            .await?;
+        for row in rows {
+            found.entry(row.task_id.clone()).or_default().push(task_repository(row));
+        }
     }
     for task in &mut tasks {
         task.repositories = found.remove(&task.id).unwrap_or_default();

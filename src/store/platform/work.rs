@@ -30,6 +30,9 @@ use crate::{
 /// Key of the advisory lock under which PostgreSQL writes the log; any number that is ours.
 const LOG_LOCK: i64 = 0x6b61_6e6c_6f67;
 
+/// Most rows of one statement: both databases bound its parameters.
+pub(super) const CHUNK: usize = 1000;
+
 /// One transaction. Clones are the same one; it is committed when the work is done, else rolled back.
 #[derive(Clone)]
 pub struct Work {
@@ -168,11 +171,13 @@ impl Work {
         }
         lock_log(self.transaction()).await?;
         let created_at = micros(self.now());
-        let rows = events.into_iter().enumerate().map(|(n, event)| {
-            let id = if n == 0 { unit } else { Uuid::now_v7() };
-            log_row(id, event, None, created_at)
-        });
-        event_log::Entity::insert_many(rows).exec_without_returning(self.transaction()).await?;
+        let id = |n: usize| if n == 0 { unit } else { Uuid::now_v7() };
+        let rows = events.into_iter().enumerate().map(|(n, event)| log_row(id(n), event, None, created_at));
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            let chunk: Vec<_> = rows.by_ref().take(CHUNK).collect();
+            event_log::Entity::insert_many(chunk).exec_without_returning(self.transaction()).await?;
+        }
         Ok(true)
     }
 
