@@ -87,7 +87,7 @@ pub(super) fn statement(
     filter: &SessionFilter,
     page: &PageRequest,
 ) -> Result<Option<Statement>, PlatformError> {
-    let sessions = sessions::listing(List::CodeStats, scope, filter).query(page)?;
+    let sessions = sessions::listing(List::CodeStats, scope, filter).query(backend, page)?;
     Ok(sessions.map(|sessions| backend.build(&statistics(sessions))))
 }
 

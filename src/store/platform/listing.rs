@@ -5,9 +5,9 @@
 //! database chooses.
 
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, ModelTrait, Order, QueryFilter, QueryOrder, QueryTrait,
-    Select, Statement, Value,
-    sea_query::{ArrayType, Expr, ExprTrait as _, IntoIden as _, SelectStatement, UnionType},
+    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, ModelTrait, Order, QueryFilter, QueryOrder, QuerySelect as _,
+    QueryTrait, Select, Statement, Value,
+    sea_query::{ArrayType, Asterisk, Expr, ExprTrait as _, IntoIden as _, Query, SelectStatement, UnionType},
 };
 
 use super::PlatformError;
@@ -53,45 +53,71 @@ where
 
     /// The query of a page; none when nothing can match.
     pub fn statement(&self, backend: DbBackend, page: &PageRequest) -> Result<Option<Statement>, PlatformError> {
-        Ok(self.query(page)?.map(|query| backend.build(&query)))
+        Ok(self.query(backend, page)?.map(|query| backend.build(&query)))
     }
 
     /// The same, to be put into another query: one row more than the page has, when there is one.
-    pub fn query(&self, page: &PageRequest) -> Result<Option<SelectStatement>, PlatformError> {
+    pub fn query(&self, backend: DbBackend, page: &PageRequest) -> Result<Option<SelectStatement>, PlatformError> {
         let after = page.after(self.list)?.map(|keys| self.after(&keys)).transpose()?;
         let select = match after {
             Some(after) => self.select.clone().filter(after),
             None => self.select.clone(),
         };
-        let Some(mut query) = self.restricted(select) else { return Ok(None) };
-        query.limit(u64::from(page.limit()) + 1);
-        Ok(Some(query))
+        Ok(self.restricted(backend, select, 0, u64::from(page.limit()) + 1))
     }
 
-    /// In order, and restricted to the leading column's values.
-    pub fn restricted(&self, select: Select<E>) -> Option<SelectStatement> {
-        match &self.leading {
-            None => Some(self.ordered(select).into_query()),
-            Some((_, values)) if values.is_empty() => None,
+    /// In order, restricted to the leading column's values, at most `limit` rows after the first `offset`.
+    pub fn restricted(
+        &self,
+        backend: DbBackend,
+        select: Select<E>,
+        offset: u64,
+        limit: u64,
+    ) -> Option<SelectStatement> {
+        let mut query = match &self.leading {
+            None => self.ordered(select).into_query(),
+            Some((_, values)) if values.is_empty() => return None,
             Some((column, values)) if values.len() == 1 => {
-                Some(self.ordered(select.filter(column.eq(values[0].as_str()))).into_query())
+                self.ordered(select.filter(column.eq(values[0].as_str()))).into_query()
             }
             Some((column, values)) if values.len() > MERGED => {
-                Some(self.ordered(select.filter(column.is_in(values))).into_query())
+                self.ordered(select.filter(column.is_in(values))).into_query()
             }
             Some((column, values)) => {
-                let mut branches =
-                    values.iter().map(|value| select.clone().filter(column.eq(value.as_str())).into_query());
-                let mut merged = branches.next()?;
-                for branch in branches {
-                    merged.union(UnionType::All, branch);
-                }
-                for (column, order) in &self.order {
-                    merged.order_by(column.into_iden(), order.clone());
-                }
-                Some(merged)
+                let walks = values.iter().map(|value| select.clone().filter(column.eq(value.as_str())));
+                self.merged(backend, walks, offset.saturating_add(limit))?
             }
+        };
+        query.limit(limit);
+        if offset > 0 {
+            query.offset(offset);
         }
+        Some(query)
+    }
+
+    /// One ordered walk for each value, merged. SQLite orders the walks by itself; PostgreSQL has to be told, and how
+    /// much of each is needed.
+    fn merged(
+        &self,
+        backend: DbBackend,
+        walks: impl Iterator<Item = Select<E>>,
+        needed: u64,
+    ) -> Option<SelectStatement> {
+        let mut walks = walks.enumerate().map(|(n, walk)| match backend {
+            DbBackend::Postgres => {
+                let walk = self.ordered(walk).limit(needed).into_query();
+                Query::select().column(Asterisk).from_subquery(walk, format!("walk{n}")).take()
+            }
+            _ => walk.into_query(),
+        });
+        let mut merged = walks.next()?;
+        for walk in walks {
+            merged.union(UnionType::All, walk);
+        }
+        for (column, order) in &self.order {
+            merged.order_by(column.into_iden(), order.clone());
+        }
+        Some(merged)
     }
 
     fn ordered(&self, mut select: Select<E>) -> Select<E> {

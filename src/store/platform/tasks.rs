@@ -63,14 +63,15 @@ pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entit
         select = select.filter(Column::State.is_in(known));
     }
     for (show, shown) in [
-        (filter.archived, Column::ArchivedAt.is_not_null()),
-        (filter.ephemeral, Column::IsEphemeral.eq(true)),
-        (filter.internal, Column::IsInternal.eq(true)),
+        (filter.archived, [Column::ArchivedAt.is_not_null(), Column::ArchivedAt.is_null()]),
+        (filter.ephemeral, [Column::IsEphemeral.eq(true), Column::IsEphemeral.eq(false)]),
+        (filter.internal, [Column::IsInternal.eq(true), Column::IsInternal.eq(false)]),
     ] {
+        let [only, without] = shown;
         select = match show {
             Show::With => select,
-            Show::Only => select.filter(shown),
-            Show::Without => select.filter(shown.not()),
+            Show::Only => select.filter(only),
+            Show::Without => select.filter(without),
         };
     }
     let select = about(select, filter);
@@ -158,9 +159,10 @@ impl PlatformStore {
                 None => listing.select.clone().count(connection).await?,
                 Some((column, values)) => listing.select.clone().filter(column.is_in(values)).count(connection).await?,
             };
-            let Some(mut query) = listing.restricted(listing.select.clone()) else { return Ok((Vec::new(), 0)) };
-            query.offset(part.offset).limit(part.limit);
-            let statement = connection.get_database_backend().build(&query);
+            let backend = connection.get_database_backend();
+            let query = listing.restricted(backend, listing.select.clone(), part.offset, part.limit);
+            let Some(query) = query else { return Ok((Vec::new(), 0)) };
+            let statement = backend.build(&query);
             let rows = task::Entity::find().from_raw_sql(statement).all(connection).await?;
             Ok::<_, PlatformError>((with_repositories(connection, record::all_of(rows)?).await?, total))
         };
