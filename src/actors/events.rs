@@ -130,8 +130,8 @@ impl EventBusHandle {
 
     /// Publishes events of the log, in order: every subscribed plugin's queue has them when this returns. Their size was
     /// bounded when they were written.
-    pub async fn relay(&self, events: Vec<Relayed>) -> Result<(), AskError> {
-        ask(&self.addr, Relay(events), self.ask_timeout).await
+    pub async fn relay(&self, events: Vec<Relayed>) -> Result<(), PublishError> {
+        Ok(ask(&self.addr, Relay(events), self.ask_timeout).await?)
     }
 
     /// Follows every event that matches `pattern` and is published from now on. At most `room` wait to be taken; more

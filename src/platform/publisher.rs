@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{PlatformError, events::Logged};
 use crate::{
-    actors::events::{EventBusHandle, Relayed},
+    actors::events::{EventBusHandle, PublishError, Relayed},
     store::platform::PlatformStore,
 };
 
@@ -94,16 +94,15 @@ impl Publisher {
         }
     }
 
-    /// Publishes what is next; whether there may be more.
+    /// Publishes what is next; whether there was anything.
     async fn publish(&self, progress: &mut Progress) -> Result<bool, PublishFault> {
         let (events, last) = self.store.events_after(progress.published, BATCH).await?;
         let Some(last) = last else { return Ok(false) };
-        let more = events.len() as u64 >= BATCH;
         if !events.is_empty() {
             self.bus.relay(events.into_iter().map(relayed).collect()).await?;
         }
         progress.published = last;
-        Ok(more)
+        Ok(true)
     }
 
     async fn save(&self, progress: &mut Progress) {
@@ -122,8 +121,8 @@ impl Publisher {
 enum PublishFault {
     #[error(transparent)]
     Log(#[from] PlatformError),
-    #[error("the event bus is not available: {0}")]
-    Bus(#[from] crate::actors::AskError),
+    #[error(transparent)]
+    Bus(#[from] PublishError),
 }
 
 fn relayed(event: Logged) -> Relayed {
