@@ -13,14 +13,14 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Semaphore,
     task::JoinHandle,
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
-    domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord},
+    domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
@@ -39,8 +39,8 @@ use crate::{
         packages::PackageStore,
         platform::PlatformStore,
         plugin_config::PluginConfigs,
-        plugin_state::{StateError, StateStore},
-        records::RecordStore,
+        plugin_state::StateStore,
+        records::{RecordStore, Skipped},
         run_folder::{RunFolder, RunFolderError},
         trust::TrustStore,
     },
@@ -79,15 +79,12 @@ pub enum AppError {
     /// The plugins' files.
     #[error(transparent)]
     Files(#[from] FileError),
-    /// Finishing an uninstall that an earlier host began.
-    #[error("cannot finish an earlier uninstall")]
-    Removal(#[from] StateError),
     /// Saves of settings that an earlier host began.
     #[error("cannot look for unfinished saves of plugin settings")]
     Settings(#[from] SettingsError),
-    /// The same, its secrets.
+    /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
-    RemovalOfSecrets(#[from] VaultError),
+    Removal(#[from] VaultError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),
@@ -110,11 +107,12 @@ pub enum AppError {
     Server(#[source] io::Error),
 }
 
-/// Runs the host until SIGINT or SIGTERM.
+/// Runs the host until SIGINT or SIGTERM. Answers what its stop has left of `timing.shutdown_timeout`: what comes after
+/// must not take longer.
 ///
 /// # Errors
 /// [`AppError`] when it cannot start; nothing it started is left then.
-pub fn run(config: Config) -> Result<(), AppError> {
+pub fn run(config: Config) -> Result<Duration, AppError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(AppError::Runtime)?;
     actix::System::with_tokio_rt(move || runtime).block_on(Host::run(config))
 }
@@ -146,7 +144,7 @@ struct InboxKeeper {
 }
 
 impl Host {
-    async fn run(config: Config) -> Result<(), AppError> {
+    async fn run(config: Config) -> Result<Duration, AppError> {
         let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Runtime)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Runtime)?;
         let mut host = Self::start(config).await?;
@@ -166,12 +164,17 @@ impl Host {
         // Tells of a task that was never ended; workers of the web server have runtimes of their own.
         tracing::debug!(count = tokio::runtime::Handle::current().metrics().num_alive_tasks(), "tasks alive");
         boot.abort();
-        tokio::select! {
-            () = host.stop() => {}
-            _ = terminate.recv() => tracing::warn!("second signal: the host ends at once"),
-            _ = interrupt.recv() => tracing::warn!("second signal: the host ends at once"),
+        let ends = Instant::now() + host.config.timing.shutdown_timeout;
+        let in_order = tokio::select! {
+            () = host.stop() => true,
+            _ = terminate.recv() => false,
+            _ = interrupt.recv() => false,
+        };
+        if !in_order {
+            tracing::warn!("second signal: the host ends at once");
+            return outcome.map(|()| Duration::ZERO);
         }
-        outcome
+        outcome.map(|()| ends.saturating_duration_since(Instant::now()))
     }
 
     async fn start(config: Config) -> Result<Self, AppError> {
@@ -206,25 +209,27 @@ impl Host {
         }
         trust.load()?.log();
         let log_files = LogFiles::start(config.logs_dir(), limits).map_err(AppError::LogFiles)?;
-        finish_removals(&packages, &state, &vault, &log_files, timing.ask_timeout).await?;
-        let found = load_records(&records)?;
+        finish_removals(&packages, &vault, &log_files, timing.ask_timeout).await?;
+        let user_home = std::env::var("HOME").unwrap_or_default();
+        let (found, unreadable) = load_records(&records, &user_home)?;
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
-        let bus = EventBusHandle::start(timing.ask_timeout, limits.event_bytes);
+        let bus = EventBusHandle::new(limits.event_bytes);
         let inbox = InboxStore::new(db.clone(), limits);
-        let standings = found.iter().map(|record| (record.id().clone(), record.into())).collect();
+        let standings = found.iter().chain(&unreadable).map(|record| (record.id().clone(), record.into())).collect();
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let surroundings = Surroundings {
             timing: timing.clone(),
             limits: limits.clone(),
             plugins_dir: config.plugins_dir(),
-            user_home: std::env::var("HOME").unwrap_or_default(),
+            user_home,
             launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
             host_services: Arc::new(HostServices::new(
-                state.clone(),
+                state,
                 configs.clone(),
                 vault.clone(),
                 Arc::new(bus.clone()),
+                timing,
                 limits,
             )),
             log_files: log_files.clone(),
@@ -235,11 +240,11 @@ impl Host {
             records,
             packages: packages.clone(),
             trust: trust.clone(),
-            state,
             vault: vault.clone(),
             db: db.clone(),
             bus: bus.clone(),
             found,
+            unreadable,
             earlier_lines,
         });
         let keeper = InboxKeeper::start(&config, inbox.clone(), &bus, &registry, standings);
@@ -382,15 +387,13 @@ async fn sweep_processes(run_folder: &RunFolder, config: &Config) {
 /// Finishes uninstalls that an earlier host began, and deletes what its installs left behind.
 async fn finish_removals(
     packages: &PackageStore,
-    state: &StateStore,
     vault: &Vault,
     log_files: &LogFiles,
     deadline: Duration,
 ) -> Result<(), AppError> {
     let swept = packages.sweep()?;
     for id in &swept.removed {
-        vault.delete_namespace(id).await?;
-        state.delete_all(id).await?;
+        vault.delete_plugin(id).await?;
         log_files.remove(id, deadline).await;
         match packages.finish_removal(id) {
             Ok(()) => tracing::info!(plugin.id = %id, "an unfinished uninstall was finished"),
@@ -417,12 +420,21 @@ async fn earlier_lines(found: &[PluginRecord], log_files: &LogFiles, limit: usiz
     tokio::task::spawn_blocking(read).await.unwrap_or_default()
 }
 
-fn load_records(records: &RecordStore) -> Result<Vec<PluginRecord>, AppError> {
+/// The records, and what is shown of those that cannot be read.
+fn load_records(records: &RecordStore, user_home: &str) -> Result<(Vec<PluginRecord>, Vec<PluginRecord>), AppError> {
     let loaded = records.load_all()?;
-    for (path, why) in &loaded.skipped {
-        tracing::warn!(path = %path.display(), error = %why, "a plugin record is unreadable and was skipped");
+    let now = time::OffsetDateTime::now_utc();
+    let mut unreadable = Vec::new();
+    for Skipped { path, id, reason } in loaded.skipped {
+        tracing::error!(path = %path.display(), error = reason, "a plugin record is unreadable: repair or delete the file");
+        let text = format!(
+            "the record {} cannot be read: {reason}; repair the file and restart the host, install the package again, \
+             or uninstall the plugin",
+            path.display()
+        );
+        unreadable.extend(id.map(|id| PluginRecord::unreadable(id, redaction::diagnostic(text, user_home), now)));
     }
-    Ok(loaded.records)
+    Ok((loaded.records, unreadable))
 }
 
 fn launcher(config: &Config, run_folder: &RunFolder, sockets: SocketRoot) -> Result<GoPluginLauncher, AppError> {

@@ -9,6 +9,7 @@ mod environment;
 mod file;
 mod load;
 mod observing;
+mod plugins;
 mod rules;
 mod show;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use duration::parse as parse_duration;
 pub use environment::Lookup;
 pub use load::{ConfigError, DEFAULT_COMPAT_VERSION, Loaded, Overrides, Source, load, load_explained};
 pub use observing::{Metrics, Telemetry};
+pub use plugins::{Install, Plugins, SignaturePolicy};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +127,13 @@ pub struct Timing {
     /// How long a save of a plugin's settings waits for earlier saves of the same plugin; later: 409. Default 60 s.
     #[serde(with = "duration::one")]
     pub config_wait: Duration,
+    /// How long a sync waits for the one that runs; later: 409. Default 60 s.
+    #[serde(with = "duration::one")]
+    pub sync_wait: Duration,
+    /// One call of a plugin to the host: its turn among `limits.host_calls`, receiving it and working on it. Later:
+    /// `DEADLINE_EXCEEDED`. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub host_call_timeout: Duration,
     /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
@@ -183,6 +192,10 @@ pub struct Timing {
     /// Between two batches of spans. Default 5 s.
     #[serde(with = "duration::one")]
     pub telemetry_interval: Duration,
+    /// Rest of the thread that writes the log after it wrote what there was: as much of the log is lost when the host is
+    /// killed. Default 5 ms.
+    #[serde(with = "duration::one")]
+    pub log_rest: Duration,
 }
 
 impl Default for Timing {
@@ -209,6 +222,8 @@ impl Default for Timing {
             webhook_timeout_authenticated: secs(150),
             ask_timeout: secs(5),
             config_wait: secs(60),
+            sync_wait: secs(60),
+            host_call_timeout: secs(30),
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             inbox_retry: secs(1),
@@ -228,6 +243,7 @@ impl Default for Timing {
             usage_age: secs(1),
             telemetry_timeout: secs(5),
             telemetry_interval: secs(5),
+            log_rest: Duration::from_millis(5),
         }
     }
 }
@@ -399,80 +415,6 @@ impl Limits {
             checksums: self.checksums_bytes,
             signature: self.signature_bytes,
         }
-    }
-}
-
-/// Where packages may come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Install {
-    /// Whether a package address may lead to this machine or a private network. Default false.
-    pub allow_private_addresses: bool,
-    /// What an unsigned or unverifiable package means. Default `warn`.
-    pub signatures: SignaturePolicy,
-    /// Whether an upgrade that asks for more capabilities needs the operator's word. Default true; `false` is the
-    /// behaviour of the host that plugins were first written for.
-    pub capability_consent: bool,
-}
-
-impl Default for Install {
-    fn default() -> Self {
-        Self { allow_private_addresses: false, signatures: SignaturePolicy::Warn, capability_consent: true }
-    }
-}
-
-/// What an unsigned or unverifiable package means.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", try_from = "String")]
-pub enum SignaturePolicy {
-    /// It is installed and the answer carries a warning.
-    #[default]
-    Warn,
-    /// It is refused. What is installed already stays.
-    Require,
-}
-
-impl TryFrom<String> for SignaturePolicy {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        match text.as_str() {
-            "warn" => Ok(Self::Warn),
-            "require" => Ok(Self::Require),
-            _ => Err("it must be \"warn\" or \"require\""),
-        }
-    }
-}
-
-/// What plugin processes get from the host's surroundings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Plugins {
-    /// Variables of the host's environment that plugins see, when they are set; nothing else passes.
-    pub environment: Vec<String>,
-}
-
-impl Default for Plugins {
-    fn default() -> Self {
-        let names = [
-            "PATH",
-            "HOME",
-            "TMPDIR",
-            "LANG",
-            "LC_ALL",
-            "TZ",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "NO_PROXY",
-            "ALL_PROXY",
-            "http_proxy",
-            "https_proxy",
-            "no_proxy",
-            "all_proxy",
-            "SSL_CERT_FILE",
-            "SSL_CERT_DIR",
-        ];
-        Self { environment: names.map(String::from).to_vec() }
     }
 }
 

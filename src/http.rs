@@ -15,6 +15,7 @@ mod logs;
 mod measure;
 mod metrics;
 mod plugins;
+mod query;
 mod routes;
 mod secrets;
 mod server;

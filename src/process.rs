@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
 use crate::{
-    domain::{capability::CapabilitySet, id::PluginId, log_line::LogLine},
+    domain::{capability::CapabilitySet, id::PluginId, log_line::LogLine, tenancy::Tenancy},
     grpc::client::PluginClient,
 };
 
@@ -91,11 +91,17 @@ pub trait PluginProcess: Send + Sync + 'static {
 
 /// Why a start failed: one text with cause and next step, not yet redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LaunchFailure(pub String);
+pub enum LaunchFailure {
+    /// Another attempt may go well.
+    #[error("{0}")]
+    Passing(String),
+    /// No attempt goes well until an operator changes what is installed.
+    #[error("{0}")]
+    Lasting(String),
+}
 
 /// Makes the Host service for one plugin; implemented by `grpc::host`, injected by `app` (architecture.md §2).
 pub trait HostServiceFactory: Send + Sync + 'static {
-    /// A service instance bound to this plugin: the plugin never says who it is.
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes;
+    /// A service instance bound to this plugin and this install of it: the plugin never says who it is.
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes;
 }

@@ -37,15 +37,22 @@ use crate::{
     domain::{
         id::PluginId,
         secret::{MAX_VAULT_ID_BYTES, SecretKind, VaultId},
+        tenancy::Tenancy,
     },
     entities::vault_entry,
-    store::db::{Db, DbFault, MayBeFault},
+    failpoint,
+    store::{
+        db::{Db, DbFault, MayBeFault},
+        plugin_state,
+    },
 };
 
 /// Reads and writes secrets; clones share everything.
 #[derive(Clone)]
 pub struct Vault {
     inner: Arc<Inner>,
+    /// For whom it writes; never over for the operator.
+    tenancy: Tenancy,
 }
 
 struct Inner {
@@ -59,7 +66,7 @@ struct Inner {
     shared_secrets: u64,
 }
 
-/// Why the vault could not do what was asked. The first three texts are for whoever asked, the others for the log.
+/// Why the vault could not do what was asked. The first four texts are for whoever asked, the others for the log.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VaultError {
     /// The value is larger than `limits.secret_value_bytes`.
@@ -81,6 +88,9 @@ pub enum VaultError {
         "the field's name cannot be stored: it must have no zero byte and an id of at most {MAX_VAULT_ID_BYTES} bytes"
     )]
     Id,
+    /// A call that was under way when its plugin was uninstalled.
+    #[error("the plugin was uninstalled")]
+    Uninstalled,
     /// Sealed with a key that this host does not have.
     #[error("the vault entry \"{id}\" is sealed with the key {key_id}, which this host does not have")]
     ForeignKey {
@@ -108,7 +118,12 @@ impl VaultError {
     pub fn entry(&self) -> Option<&str> {
         match self {
             Self::ForeignKey { id, .. } | Self::Damaged { id } => Some(id),
-            Self::TooLarge { .. } | Self::TooMany { .. } | Self::Id | Self::Random(_) | Self::Database(_) => None,
+            Self::TooLarge { .. }
+            | Self::TooMany { .. }
+            | Self::Id
+            | Self::Uninstalled
+            | Self::Random(_)
+            | Self::Database(_) => None,
         }
     }
 }
@@ -126,6 +141,7 @@ impl MayBeFault for VaultError {
             Self::TooLarge { .. }
             | Self::TooMany { .. }
             | Self::Id
+            | Self::Uninstalled
             | Self::ForeignKey { .. }
             | Self::Damaged { .. }
             | Self::Random(_) => None,
@@ -134,6 +150,11 @@ impl MayBeFault for VaultError {
 }
 
 impl Vault {
+    /// The same vault for one install of a plugin: it writes nothing any more once that is over.
+    pub fn under(&self, tenancy: &Tenancy) -> Self {
+        Self { inner: Arc::clone(&self.inner), tenancy: tenancy.clone() }
+    }
+
     /// The secret, `None` when there is none.
     ///
     /// # Errors
@@ -188,6 +209,10 @@ impl Vault {
             .repeat(async || {
                 let transaction = self.inner.db.begin_write().await?;
                 let key = self.key_for_writing(&transaction).await?;
+                // An uninstall deletes under the same lock: what is written before it goes with it.
+                if self.tenancy.is_over() {
+                    return Err(VaultError::Uninstalled);
+                }
                 for (id, value) in &changes {
                     match value {
                         None if id.is_storable() => drop(rows::delete(&transaction, id.as_str()).await?),
@@ -195,16 +220,26 @@ impl Vault {
                         Some(value) => self.put(&transaction, &key, id, value).await?,
                     }
                 }
-                Ok(transaction.commit().await?)
+                failpoint::hit("vault.writing");
+                Ok::<_, VaultError>(transaction.commit().await?)
             })
-            .await
+            .await?;
+        failpoint::hit("vault.written");
+        Ok(())
     }
 
-    /// Removes every secret that goes with a plugin, and its right to reveal shared ones.
-    pub async fn delete_namespace(&self, plugin: &PluginId) -> Result<(), VaultError> {
+    /// Removes every secret that goes with a plugin, its right to reveal shared ones, and its stored state, in one
+    /// transaction: all or nothing. Writers for the plugin that are under way go before it; end its [`Tenancy`] first,
+    /// so that none comes after.
+    ///
+    /// # Errors
+    /// [`VaultError::Database`]; nothing was removed then, but when the answer to the commit was lost.
+    pub async fn delete_plugin(&self, plugin: &PluginId) -> Result<(), VaultError> {
         let work = async || {
             let transaction = self.inner.db.begin_write().await?;
+            rows::lock_check(&transaction).await?;
             rows::delete_owned(&transaction, plugin).await?;
+            plugin_state::delete_all(&transaction, plugin).await?;
             Ok(transaction.commit().await?)
         };
         self.inner.db.repeat(work).await

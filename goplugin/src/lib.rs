@@ -14,6 +14,7 @@
 //! let forker = Forker::start()?; // once for each program
 //! let spec = LaunchSpec {
 //!     executable: "/opt/plugins/echo".into(),
+//!     program: None,
 //!     working_dir: "/opt/plugins".into(),
 //!     env: vec![("PATH".into(), "/usr/bin:/bin".into())],
 //!     cookie: ("ECHO_PLUGIN".into(), "v1".into()),

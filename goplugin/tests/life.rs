@@ -2,12 +2,14 @@
 
 mod common;
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Host, LADDER, go_program, gone, guests, report, runs, rust_guest, until};
-use goplugin::host::{Level, LogLine, PingError, StopLadder, Stream, launch};
+use common::{Host, LADDER, go_program, gone, guests, report, runs, rust_guest, until, write_program};
+use goplugin::host::{LaunchSpec, Level, LogLine, PingError, StopLadder, Stream, launch};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 use tonic::service::Routes;
@@ -35,6 +37,53 @@ async fn a_plugin_is_pinged_calls_the_host_back_and_stops_at_once() {
         assert_eq!(host.sockets().len(), 0, "{name}");
         assert_eq!(plugin.exited().await, ended, "{name}: the report stays");
     }
+}
+
+/// The name, the arguments and the program of a process, as lists of processes and the process itself see them.
+fn seen(pid: u32) -> (String, String, PathBuf) {
+    let text = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).expect("it runs");
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).expect("it runs");
+    (text("comm"), text("cmdline"), exe)
+}
+
+#[tokio::test]
+async fn an_open_program_is_executed_although_its_path_leads_elsewhere_by_now() {
+    for (name, guest) in guests() {
+        let host = Host::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("echo-plugin");
+        std::fs::copy(&guest, &path).expect("copied");
+        let plain = host.launch(&path, "").await;
+        let (comm, arguments, exe) = seen(plain.pid());
+        assert_eq!((comm.as_str(), &exe), ("echo-plugin\n", &path), "{name}");
+        plain.stop(LADDER).await;
+
+        let program = Some(Arc::new(File::open(&path).expect("opened")));
+        let moved = folder.path().join("moved");
+        std::fs::rename(&path, &moved).expect("moved");
+        write_program(&path, b"#!/bin/sh\nexit 9\n", 0o755);
+        let spec = LaunchSpec { program, ..host.spec(&path, "") };
+        let plugin = host.launch_spec(spec.clone()).await.expect("the open one starts");
+        assert_eq!(seen(plugin.pid()), (comm, arguments, moved), "{name}: only the program's place differs");
+        assert_eq!(host.logged("callback: ").await, "SERVING", "{name}");
+        let folders = host.sockets();
+        assert!(!folders.iter().any(|path| path.ends_with("echo-plugin")), "the link is gone: {folders:?}");
+        plugin.stop(LADDER).await;
+        let again = host.launch_spec(spec).await.expect("as often as it is wanted");
+        again.stop(LADDER).await;
+    }
+}
+
+#[tokio::test]
+async fn an_open_script_runs_by_its_path_and_finds_what_lies_beside_it() {
+    let host = Host::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("plugin.sh");
+    std::fs::copy(rust_guest(), folder.path().join("real")).expect("copied");
+    write_program(&path, b"#!/bin/sh\nexec \"$(dirname \"$0\")/real\"\n", 0o755);
+    let program = Some(Arc::new(File::open(&path).expect("opened")));
+    let plugin = host.launch_spec(LaunchSpec { program, ..host.spec(&path, "") }).await.expect("it starts");
+    plugin.stop(LADDER).await;
 }
 
 #[tokio::test]

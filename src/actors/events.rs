@@ -1,4 +1,4 @@
-//! The event bus: matches a published event with the plugins' subscriptions and hands it to their actors, one delivery
+//! The event bus: matches a published event with the plugins' subscriptions and puts it into their lines, one delivery
 //! for each plugin however many of its patterns match (contract/lifecycle.md §10 row 11).
 //!
 //! It keeps no event and waits for no plugin: queues, order and retries are the plugin actors'. The host's own services
@@ -6,9 +6,11 @@
 
 mod listener;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use actix::{Actor, Addr, Context, Handler, Message, MessageResult, Recipient};
 use prost::Message as _;
 use prost_types::{Struct, Value, value::Kind};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
@@ -16,10 +18,7 @@ use uuid::Uuid;
 
 pub use listener::{Heard, Listener};
 
-use super::{
-    AskError,
-    spawn::{ask, post, post_to, start},
-};
+use super::plugin::Inlet;
 use crate::domain::{
     id::PluginId,
     lifecycle_event::{self, Change},
@@ -52,6 +51,23 @@ pub struct Event {
     pub payload: Option<Struct>,
     /// When it was published, for its age.
     pub published: std::time::Instant,
+}
+
+/// An event that the log has, on its way to the bus.
+#[derive(Debug, Clone)]
+pub struct Relayed {
+    /// Its id in the log.
+    pub id: Uuid,
+    /// Concrete subject.
+    pub subject: String,
+    /// Whose; empty when nobody's.
+    pub workspace_id: String,
+    /// The event's data.
+    pub payload: Option<Struct>,
+    /// When it happened.
+    pub at: OffsetDateTime,
+    /// The plugin that does not get it.
+    pub about: Option<String>,
 }
 
 /// Why an event was not published.
@@ -87,69 +103,106 @@ pub enum PublishError {
     /// The payload's objects and lists are nested deeper than every plugin's library can read.
     #[error("the event payload is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// The bus does not answer.
-    #[error("the event bus is not available: {0}")]
-    Unavailable(#[from] AskError),
 }
 
-/// Typed access to the bus.
+/// The bus; clones are the same one.
+///
+/// Publishing is done where it is asked for, under one short lock, so that all plugins see all events in one order; a
+/// message to an actor for each event would cost more than handing it out (docs/performance.md).
 #[derive(Clone)]
 pub struct EventBusHandle {
-    addr: Addr<EventBus>,
-    ask_timeout: Duration,
+    followers: Arc<Mutex<Followers>>,
     max_bytes: u64,
 }
 
+/// Who is told of events.
+#[derive(Default)]
+struct Followers {
+    subscriptions: BTreeMap<PluginId, Subscription>,
+    ears: Vec<listener::Ear>,
+}
+
+struct Subscription {
+    patterns: Vec<Pattern>,
+    inlet: Inlet,
+}
+
 impl EventBusHandle {
-    /// Starts the bus on the present arbiter.
-    pub fn start(ask_timeout: Duration, max_bytes: u64) -> Self {
-        Self { addr: start(EventBus::default()), ask_timeout, max_bytes }
+    /// A bus without followers. `max_bytes` bounds a payload, as it is encoded for the wire.
+    pub fn new(max_bytes: u64) -> Self {
+        Self { followers: Arc::default(), max_bytes }
     }
 
     /// Publishes an event: every subscribed plugin's queue has it when this returns its id.
-    pub async fn publish(&self, event: NewEvent) -> Result<Uuid, PublishError> {
+    pub fn publish(&self, event: NewEvent) -> Result<Uuid, PublishError> {
         self.check_size(event.payload.as_ref())?;
-        Ok(ask(&self.addr, Publish(event), self.ask_timeout).await?)
+        Ok(self.followers().hand_out(event, None))
     }
 
     /// Publishes `plugin.<emitter>.<name>` for a plugin (wire.md `EmitEvent`).
-    pub async fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<Uuid, PublishError> {
+    pub fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<Uuid, PublishError> {
         if !plugin_event_name(name) {
             return Err(PublishError::InvalidName(crate::domain::clean::single_line(name, 128)));
         }
         self.check_size(payload.as_ref())?;
-        let message = Emit { emitter: emitter.clone(), name: name.to_owned(), payload };
-        ask(&self.addr, message, self.ask_timeout).await?
+        let mut followers = self.followers();
+        let installed = followers.subscriptions.keys().map(PluginId::as_str);
+        if let Some(owner) = owner_conflict(emitter.as_str(), name, installed) {
+            return Err(PublishError::ForeignPrefix { name: name.to_owned(), owner: owner.to_owned() });
+        }
+        let Some(subject) = Subject::of_plugin(emitter, name) else {
+            return Err(PublishError::InvalidName(name.to_owned()));
+        };
+        if lifecycle_event::is_reserved(subject.as_str()) {
+            return Err(PublishError::Reserved(name.to_owned()));
+        }
+        Ok(followers.hand_out(NewEvent { subject, workspace_id: String::new(), payload }, None))
     }
 
     /// Publishes a change of a plugin's status to every listener and to every subscribed plugin but the one it is
-    /// about. In the order of the calls, without waiting.
+    /// about: an event about itself could crash a plugin each time it starts.
     pub(super) fn announce(&self, change: Change) {
-        post(&self.addr, Announce(change));
+        let (subject, payload) = match (change.subject(), serde_json::to_value(&change)) {
+            (Ok(subject), Ok(serde_json::Value::Object(payload))) => (subject, payload),
+            (subject, payload) => {
+                tracing::error!(plugin.id = %change.plugin_id, ?subject, ?payload, "a lifecycle event has no form");
+                return;
+            }
+        };
+        let payload = Some(kandev_proto::struct_from_json(payload));
+        let event = NewEvent { subject, workspace_id: String::new(), payload };
+        self.followers().hand_out(event, Some(&change.plugin_id));
     }
 
-    /// Publishes events of the log, in order: every subscribed plugin's queue has them when this returns. Their size was
-    /// bounded when they were written.
-    pub async fn relay(&self, events: Vec<Relayed>) -> Result<(), PublishError> {
-        Ok(ask(&self.addr, Relay(events), self.ask_timeout).await?)
+    /// Publishes an event of the log: every subscribed plugin's queue has it when this returns. Its size and depth were
+    /// bounded when it was written.
+    pub fn relay(&self, event: Relayed) {
+        let Relayed { id, subject, workspace_id, payload, at, about } = event;
+        let published = tokio::time::Instant::now().into_std();
+        let event = Event { id, subject, occurred_at: whole_seconds(at), workspace_id, payload, published };
+        self.followers().spread(event, about.as_deref());
     }
 
     /// Follows every event that matches `pattern` and is published from now on. At most `room` wait to be taken; more
     /// are counted, not kept.
     pub fn listen(&self, pattern: &str, room: usize) -> Listener {
         let (ear, listener) = listener::new(Pattern::new(pattern), room);
-        post(&self.addr, Listen(ear));
+        self.followers().ears.push(ear);
         listener
     }
 
     /// Tells the bus of an installed plugin; replaces what it knew of it.
-    pub(super) fn subscribe(&self, id: PluginId, patterns: Vec<Pattern>, deliver: Recipient<Deliver>) {
-        post(&self.addr, Subscribe { id, patterns, deliver });
+    pub(super) fn subscribe(&self, id: PluginId, patterns: Vec<Pattern>, inlet: Inlet) {
+        self.followers().subscriptions.insert(id, Subscription { patterns, inlet });
     }
 
     /// The plugin is uninstalled.
-    pub(super) fn unsubscribe(&self, id: PluginId) {
-        post(&self.addr, Unsubscribe(id));
+    pub(super) fn unsubscribe(&self, id: &PluginId) {
+        self.followers().subscriptions.remove(id);
+    }
+
+    fn followers(&self) -> MutexGuard<'_, Followers> {
+        self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn check_size(&self, payload: Option<&Struct>) -> Result<(), PublishError> {
@@ -164,83 +217,9 @@ impl EventBusHandle {
     }
 }
 
-/// An event for one plugin's queue.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Deliver(pub Arc<Event>);
-
-#[derive(Message)]
-#[rtype(result = "Uuid")]
-struct Publish(NewEvent);
-
-#[derive(Message)]
-#[rtype(result = "Result<Uuid, PublishError>")]
-struct Emit {
-    emitter: PluginId,
-    name: String,
-    payload: Option<Struct>,
-}
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Announce(Change);
-
-/// An event of the log.
-#[derive(Debug, Clone)]
-pub struct Relayed {
-    /// Its id in the log.
-    pub id: Uuid,
-    /// Concrete subject.
-    pub subject: String,
-    /// Whose; empty when nobody's.
-    pub workspace_id: String,
-    /// The event's data.
-    pub payload: Option<Struct>,
-    /// When it happened.
-    pub at: OffsetDateTime,
-    /// The plugin that does not get it.
-    pub about: Option<String>,
-}
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Relay(Vec<Relayed>);
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Listen(listener::Ear);
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Subscribe {
-    id: PluginId,
-    patterns: Vec<Pattern>,
-    deliver: Recipient<Deliver>,
-}
-
-#[derive(Message)]
-#[rtype(result = "()")]
-struct Unsubscribe(PluginId);
-
-struct Subscription {
-    patterns: Vec<Pattern>,
-    deliver: Recipient<Deliver>,
-}
-
-/// The actor.
-#[derive(Default)]
-struct EventBus {
-    subscriptions: BTreeMap<PluginId, Subscription>,
-    ears: Vec<listener::Ear>,
-}
-
-impl Actor for EventBus {
-    type Context = Context<Self>;
-}
-
-impl EventBus {
-    /// `about` gets nothing: an event about itself could crash a plugin each time it starts.
-    fn publish(&mut self, event: NewEvent, about: Option<&PluginId>) -> Uuid {
+impl Followers {
+    /// `about` gets nothing.
+    fn hand_out(&mut self, event: NewEvent, about: Option<&PluginId>) -> Uuid {
         let id = Uuid::now_v7();
         let event = Event {
             id,
@@ -262,92 +241,12 @@ impl EventBus {
         let event = Arc::new(event);
         self.ears.retain(|ear| ear.hear(&event));
         for (id, subscription) in &self.subscriptions {
-            if about == Some(id.as_str()) {
-                continue;
+            if about != Some(id.as_str())
+                && subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject))
+            {
+                subscription.inlet.put(Arc::clone(&event));
             }
-            if subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject)) {
-                post_to(&subscription.deliver, Deliver(Arc::clone(&event)));
-            }
         }
-    }
-}
-
-impl Handler<Publish> for EventBus {
-    type Result = MessageResult<Publish>;
-
-    fn handle(&mut self, Publish(event): Publish, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.publish(event, None))
-    }
-}
-
-impl Handler<Relay> for EventBus {
-    type Result = ();
-
-    fn handle(&mut self, Relay(events): Relay, _: &mut Context<Self>) {
-        for Relayed { id, subject, workspace_id, payload, at, about } in events {
-            let occurred_at = whole_seconds(at);
-            let published = tokio::time::Instant::now().into_std();
-            self.spread(Event { id, subject, occurred_at, workspace_id, payload, published }, about.as_deref());
-        }
-    }
-}
-
-impl Handler<Emit> for EventBus {
-    type Result = Result<Uuid, PublishError>;
-
-    fn handle(&mut self, Emit { emitter, name, payload }: Emit, _: &mut Context<Self>) -> Self::Result {
-        let installed = self.subscriptions.keys().map(PluginId::as_str);
-        if let Some(owner) = owner_conflict(emitter.as_str(), &name, installed) {
-            let owner = owner.to_owned();
-            return Err(PublishError::ForeignPrefix { name, owner });
-        }
-        let Some(subject) = Subject::of_plugin(&emitter, &name) else {
-            return Err(PublishError::InvalidName(name));
-        };
-        if lifecycle_event::is_reserved(subject.as_str()) {
-            return Err(PublishError::Reserved(name));
-        }
-        Ok(self.publish(NewEvent { subject, workspace_id: String::new(), payload }, None))
-    }
-}
-
-impl Handler<Announce> for EventBus {
-    type Result = ();
-
-    fn handle(&mut self, Announce(change): Announce, _: &mut Context<Self>) {
-        let (subject, payload) = match (change.subject(), serde_json::to_value(&change)) {
-            (Ok(subject), Ok(serde_json::Value::Object(payload))) => (subject, payload),
-            (subject, payload) => {
-                tracing::error!(plugin.id = %change.plugin_id, ?subject, ?payload, "a lifecycle event has no form");
-                return;
-            }
-        };
-        let payload = Some(kandev_proto::struct_from_json(payload));
-        self.publish(NewEvent { subject, workspace_id: String::new(), payload }, Some(&change.plugin_id));
-    }
-}
-
-impl Handler<Listen> for EventBus {
-    type Result = ();
-
-    fn handle(&mut self, Listen(ear): Listen, _: &mut Context<Self>) {
-        self.ears.push(ear);
-    }
-}
-
-impl Handler<Subscribe> for EventBus {
-    type Result = ();
-
-    fn handle(&mut self, Subscribe { id, patterns, deliver }: Subscribe, _: &mut Context<Self>) {
-        self.subscriptions.insert(id, Subscription { patterns, deliver });
-    }
-}
-
-impl Handler<Unsubscribe> for EventBus {
-    type Result = ();
-
-    fn handle(&mut self, Unsubscribe(id): Unsubscribe, _: &mut Context<Self>) {
-        self.subscriptions.remove(&id);
     }
 }
 

@@ -20,19 +20,21 @@ pub use self::preview::Preview;
 use super::{
     PluginView,
     plugin::Want,
-    registry::{Adopt, Claim, ClaimGuard, Departed, Forget, Installed, Operate, RegistryError, Restore, Seize, Shared},
+    registry::{
+        Adopt, Claim, ClaimGuard, Departed, Forget, ForgetUnreadable, Installed, Operate, RegistryError, Restore,
+        Seize, Shared,
+    },
     spawn::{ask, post},
 };
 use crate::{
     config::SignaturePolicy,
     domain::{
-        consent::{self, Difference, Direction, Side, Terms},
+        consent::{self, Difference, Direction, Side, Signed, Terms},
         id::PluginId,
         package::{Digest, hex},
         record::{self, PluginRecord, RecordState, Status},
         signature::{PackageSignature, Trust},
         target::host_platform,
-        trust::KeyName,
         upgrade::{ChangeKind, LastUpgrade},
         version::check_minimum,
     },
@@ -141,7 +143,11 @@ impl Installer {
         let note = LastUpgrade::begin(before, &unpacked.manifest.version, ChangeKind::Install, now);
         let change = Change { before, note, guard };
         self.announce(&change).await?;
-        let mut record = match self.place_files(before.id(), unpacked).await {
+        let placed = match self.make_room(&change).await {
+            Ok(()) => self.place_files(before.id(), unpacked).await,
+            Err(error) => Err(error),
+        };
+        let mut record = match placed {
             Ok(record) => record,
             Err(error) => {
                 self.abandon(&change).await;
@@ -156,14 +162,12 @@ impl Installer {
 
     fn difference(&self, before: Option<&PluginRecord>, unpacked: &Unpacked) -> Difference {
         let installed =
-            before.map(|before| Side { manifest: &before.manifest, signer: before.state.signer.as_deref() });
-        let signer = unpacked.signature.signer().map(KeyName::as_str);
-        let offered = Side { manifest: &unpacked.manifest, signer };
+            before.map(|before| Side { manifest: &before.manifest, signed: Signed::on_record(&before.state) });
+        let offered = Side { manifest: &unpacked.manifest, signed: Signed::of(&unpacked.signature) };
         consent::compare(installed, offered, self.shared.config.install.capability_consent)
     }
 
-    /// Moves the package to its place. A folder of that version that no record owns (an earlier version that was kept,
-    /// what a crash left) makes room for it.
+    /// Moves the package to its place. A folder of that version that no record knows (what a crash left) makes room for it.
     async fn place_files(&self, id: &PluginId, unpacked: Unpacked) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
         let (warnings, signature, executable) = (warnings(&unpacked), unpacked.signature.clone(), unpacked.executable);
@@ -192,8 +196,10 @@ impl Installer {
 
     /// See [`super::RegistryHandle::uninstall`].
     pub async fn uninstall(&self, id: &str) -> Result<(), RegistryError> {
-        let present = self.view_of(id).await?;
-        let id = present.record.id().clone();
+        let id = match self.view_of(id).await {
+            Err(RegistryError::RecordUnreadable(id)) => return self.uninstall_unreadable(id).await,
+            present => present?.record.id().clone(),
+        };
         let claim = self.ask_registry(Seize(id.clone())).await??;
         let Some(present) = claim.present else {
             return Err(RegistryError::NotFound(id.as_str().to_owned()));
@@ -204,7 +210,8 @@ impl Installer {
             Err(error) => return Err(error),
         }
         failpoint::hit("uninstall.stopped");
-        post(&self.shared.addr, Forget(id.clone()));
+        // Answered, not only told: from then on nothing is written for the plugin.
+        self.ask_registry(Forget(id.clone())).await?;
         if let Err(error) = self.remove(&id).await {
             let mut record = present.record;
             record.state.status = Status::Error;
@@ -220,6 +227,20 @@ impl Installer {
         Ok(())
     }
 
+    /// The same for a plugin whose record cannot be read: it has no process, and its files stay as they are when they
+    /// cannot be removed.
+    async fn uninstall_unreadable(&self, id: PluginId) -> Result<(), RegistryError> {
+        let claim = self.ask_registry(Claim(id.clone())).await??;
+        if claim.present.is_some() {
+            // Installed again a moment ago.
+            return Err(RegistryError::Busy(id));
+        }
+        self.remove(&id).await?;
+        post(&self.shared.addr, ForgetUnreadable(id.clone()));
+        post(&self.shared.addr, Departed(id));
+        Ok(())
+    }
+
     /// Sets the files aside, which is the point of no return for a crash, removes the rows, then the files. An error
     /// leaves the files where they were.
     async fn remove(&self, id: &PluginId) -> Result<(), RegistryError> {
@@ -227,7 +248,7 @@ impl Installer {
         let set_aside = blocking(move || Ok(packages.set_aside(&owner)?)).await;
         failpoint::hit("uninstall.set_aside");
         let rows_removed = match set_aside {
-            Ok(()) => self.remove_rows(id).await,
+            Ok(()) => self.shared.vault.delete_plugin(id).await.map_err(RegistryError::from),
             Err(error) => Err(error),
         };
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
@@ -242,12 +263,6 @@ impl Installer {
             tracing::warn!(plugin.id = %id, %error, "files of an uninstalled plugin remain; the next start removes them");
         }
         Ok(())
-    }
-
-    async fn remove_rows(&self, id: &PluginId) -> Result<(), RegistryError> {
-        self.shared.vault.delete_namespace(id).await?;
-        failpoint::hit("uninstall.secrets_removed");
-        Ok(self.shared.state.delete_all(id).await?)
     }
 
     async fn operate(&self, id: &PluginId, want: Want, claimed: bool) -> Result<PluginView, RegistryError> {
@@ -278,7 +293,8 @@ fn warnings(unpacked: &Unpacked) -> Vec<String> {
 fn installed(place: String, signature: &PackageSignature, executable: &Digest, warnings: &[String]) -> RecordState {
     RecordState {
         signed: signature.signer().is_some(),
-        signer: signature.signer().map(ToString::to_string),
+        signer: signature.signer().map(|signer| signer.name.to_string()),
+        signer_key: signature.signer().map(|signer| signer.key.to_string()),
         warnings: record::keep_warnings(warnings),
         executable_sha256: Some(hex(executable)),
         ..RecordState::installed(place, OffsetDateTime::now_utc())

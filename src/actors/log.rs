@@ -4,6 +4,7 @@
 //! learns how many lines it missed. The log outlives the plugin's actor; the registry ends it.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -17,6 +18,7 @@ use crate::{
     domain::{
         id::PluginId,
         log_line::{Batch, Level, LogBuffer, LogLine, Stream},
+        tenancy::Tenancy,
     },
     store::log_files::LogFiles,
 };
@@ -41,6 +43,8 @@ pub struct PluginLog {
     /// Changed at every line; `Some` when no more will come.
     state: watch::Sender<Option<LogEnd>>,
     disk: LogFiles,
+    /// Of the plugin's install that the log is of: the log has none of its secrets.
+    tenancy: Tenancy,
 }
 
 impl fmt::Debug for PluginLog {
@@ -62,6 +66,7 @@ impl PluginLog {
             buffer: Mutex::new(buffer),
             state: watch::Sender::new(None),
             disk,
+            tenancy: Tenancy::default(),
         }
     }
 
@@ -70,7 +75,17 @@ impl PluginLog {
         &self.id
     }
 
-    /// Adds a line, in memory at once and on disk soon; never blocks. Ignored after the end.
+    /// The plugin's install that the log is of; ends with it.
+    pub(super) fn tenancy(&self) -> &Tenancy {
+        &self.tenancy
+    }
+
+    /// A text of the plugin without the secrets that it was told.
+    pub fn without_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.tenancy.secrets().redact(text)
+    }
+
+    /// Adds a line that has no secrets, in memory at once and on disk soon; never blocks. Ignored after the end.
     pub(super) fn push(&self, line: LogLine) {
         if self.state.borrow().is_some() {
             return;
@@ -82,11 +97,15 @@ impl PluginLog {
 
     /// Notes something about the plugin where its operator looks first: among its own lines.
     pub(super) fn note(&self, level: Level, message: String) {
+        let message = self.without_secrets(&message).into_owned();
         self.push(LogLine { time: OffsetDateTime::now_utc(), level, stream: Stream::Host, message });
     }
 
     /// No more lines will come; followers are told.
     pub(super) fn end(&self, why: LogEnd) {
+        if why == LogEnd::Uninstalled {
+            self.tenancy.end();
+        }
         self.state.send_if_modified(|state| {
             let first = state.is_none();
             state.get_or_insert(why);

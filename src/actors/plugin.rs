@@ -2,31 +2,38 @@
 //! buffer, and the live status; it decides by `domain::lifecycle` and `domain::delivery` and runs what they say.
 //!
 //! It writes no record: it reports every change to the registry. Reading order: this file has the messages and the
-//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events.
+//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass.
 
 mod delivery;
+mod door;
 mod supervision;
+mod verdict;
 mod vitals;
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
+use actix::{Actor, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
-use self::supervision::Running;
-pub use self::vitals::{Alive, Figures, Vitals, WebhookOutcome};
+use self::{delivery::Nudge, door::DoorKeeper, supervision::Running, verdict::verdict};
+pub(super) use self::{
+    delivery::{Inlet, Line},
+    door::Door,
+};
+pub use self::{
+    door::{CallPermit, CallRefused},
+    supervision::Pin,
+    vitals::{Alive, Figures, Vitals, WebhookOutcome},
+};
 use super::{
-    AskError,
-    events::Deliver,
     log::PluginLog,
-    spawn::{Tasks, ask, post_to},
+    spawn::{Tasks, post_to},
 };
 use crate::{
     config::{Limits, Timing},
     domain::{
-        delivery::{Counters, DeliveryQueue},
         drop_report::{DropReport, Drops},
         id::PluginId,
         lifecycle::{Input, Lifecycle, Settlement},
@@ -34,7 +41,6 @@ use crate::{
         manifest::Manifest,
         record::{PluginRecord, Status},
     },
-    grpc::client::PluginClient,
     process::{HostServiceFactory, Launcher},
     store::log_files::LogFiles,
 };
@@ -111,6 +117,8 @@ pub enum Want {
     Disabled,
     /// Down for an upgrade.
     Held,
+    /// With the saved settings, if it runs or is being started.
+    Renewed,
     /// Gone for good.
     Removed,
     /// Down because the host ends.
@@ -143,48 +151,13 @@ pub struct Replace(pub PluginRecord);
 #[rtype(result = "()")]
 pub struct Condemn(pub String);
 
-/// Everything an edge needs for one call into the plugin.
-pub struct CallPermit {
-    client: Arc<dyn PluginClient>,
-    _slot: OwnedSemaphorePermit,
-    _in_flight: TaskTrackerToken,
-}
-
-impl CallPermit {
-    /// The plugin's calls. The permit must live until the answer was taken: a stop waits for it.
-    pub fn client(&self) -> &dyn PluginClient {
-        &*self.client
-    }
-}
-
-impl fmt::Debug for CallPermit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CallPermit").finish_non_exhaustive()
-    }
-}
-
-/// Why no call can be made now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum CallRefused {
-    /// Not started, stopping, or waiting for a restart.
-    #[error("the plugin is not running")]
-    NotRunning,
-    /// `limits.webhook_concurrency` calls are under way.
-    #[error("the plugin has too many calls under way")]
-    TooMany,
-    /// The plugin's actor does not answer.
-    #[error(transparent)]
-    Ask(#[from] AskError),
-}
-
 /// Typed access to one plugin.
 #[derive(Clone)]
 pub struct PluginHandle {
-    pub(super) addr: Addr<PluginActor>,
     pub(super) id: PluginId,
     pub(super) manifest: Arc<Manifest>,
+    pub(super) door: Door,
     pub(super) vitals: Arc<Vitals>,
-    pub(super) ask_timeout: Duration,
 }
 
 impl PluginHandle {
@@ -204,14 +177,13 @@ impl PluginHandle {
     }
 
     /// Asks to make one webhook call.
-    pub async fn begin_webhook(&self) -> Result<CallPermit, CallRefused> {
-        ask(&self.addr, BeginCall, self.ask_timeout).await?
+    ///
+    /// # Errors
+    /// [`CallRefused`]: the plugin is not up, or has enough to do.
+    pub fn begin_webhook(&self) -> Result<CallPermit, CallRefused> {
+        self.door.enter()
     }
 }
-
-#[derive(Message)]
-#[rtype(result = "Result<CallPermit, CallRefused>")]
-struct BeginCall;
 
 /// An input that a task of the actor reports.
 #[derive(Message)]
@@ -241,16 +213,14 @@ pub struct PluginActor {
     reported: Option<u64>,
     running: Option<Running>,
     abort: Option<CancellationToken>,
-    queue: DeliveryQueue<Arc<super::events::Event>>,
+    line: Line,
     drop_report: DropReport,
     /// What the report was told of so far.
     counted_drops: Drops,
-    slots: Arc<Semaphore>,
+    door: DoorKeeper,
     waiters: Vec<Waiter>,
     log: Arc<PluginLog>,
     vitals: Arc<Vitals>,
-    /// What became of events under earlier actors of this plugin.
-    counted_before: Counters,
     tasks: Tasks,
     _gone: GoneGuard,
 }
@@ -302,27 +272,40 @@ impl PluginActor {
             reported: None,
             running: None,
             abort: None,
-            queue: DeliveryQueue::new(crate::domain::delivery::Policy {
-                queue_events: limits.queue_events,
-                buffer_events: limits.buffer_events,
-                buffer_ttl: timing.buffer_ttl,
-                retries: timing.delivery_retries.clone(),
-            }),
+            line: Line::new(
+                crate::domain::delivery::Policy {
+                    queue_events: limits.queue_events,
+                    buffer_events: limits.buffer_events,
+                    buffer_ttl: timing.buffer_ttl,
+                    retries: timing.delivery_retries.clone(),
+                },
+                record.state.status != Status::Disabled,
+            ),
             drop_report: DropReport::new(timing.warning_interval),
             counted_drops: Drops::default(),
-            slots: Arc::new(Semaphore::new(limits.webhook_concurrency)),
+            door: DoorKeeper(Door::new(limits.webhook_concurrency)),
             waiters: Vec::new(),
             log,
-            counted_before: vitals.figures().counters,
             vitals,
             tasks: Tasks::default(),
             id,
             record,
             surroundings,
         };
+        actor.vitals.follow(&actor.line);
         // An earlier actor may have left a process to be seen that is gone.
         actor.show_vitals();
         actor
+    }
+
+    /// Where calls into the plugin pass.
+    pub(super) fn door(&self) -> Door {
+        self.door.0.clone()
+    }
+
+    /// Where its events wait.
+    pub(super) fn line(&self) -> Line {
+        self.line.clone()
     }
 
     /// Notes something about the plugin where its operator looks first: among its own lines.
@@ -364,37 +347,6 @@ impl PluginActor {
     }
 }
 
-/// Whether a settlement ends the wait for `want`, and how.
-fn verdict(want: Want, settlement: &Settlement) -> Option<Result<(), String>> {
-    let overtaken = |by: &str| Some(Err(format!("{by}; the command had no effect")));
-    match (want, settlement) {
-        (Want::Started | Want::Booted, Settlement::Started)
-        | (Want::Disabled, Settlement::Disabled)
-        | (Want::Held, Settlement::Held)
-        | (Want::Removed, Settlement::Removed)
-        | (Want::HostStopped, Settlement::HostStopped | Settlement::Removed) => Some(Ok(())),
-        (Want::Started | Want::Booted, Settlement::NotStarted(reason) | Settlement::Overtaken(reason)) => {
-            Some(Err(reason.clone()))
-        }
-        // A start that was asked for while the plugin was being disabled comes after it.
-        (Want::Started | Want::Booted, Settlement::Disabled) => None,
-        (Want::Disabled | Want::Held | Want::Removed | Want::HostStopped, Settlement::Started)
-        | (
-            Want::Disabled | Want::Held | Want::Removed | Want::HostStopped,
-            Settlement::NotStarted(_) | Settlement::Overtaken(_),
-        )
-        | (Want::Held | Want::Removed | Want::HostStopped, Settlement::Disabled)
-        | (Want::Removed | Want::HostStopped, Settlement::Held) => None,
-        (Want::Started | Want::Booted | Want::Disabled, Settlement::Held) => overtaken("an upgrade came in between"),
-        (Want::Started | Want::Booted | Want::Disabled | Want::Held, Settlement::Removed) => {
-            overtaken("the plugin was uninstalled")
-        }
-        (Want::Started | Want::Booted | Want::Disabled | Want::Held | Want::Removed, Settlement::HostStopped) => {
-            overtaken("the host is stopping")
-        }
-    }
-}
-
 impl Actor for PluginActor {
     type Context = Context<Self>;
 }
@@ -410,6 +362,7 @@ impl Handler<Command> for PluginActor {
             Want::Booted => Input::Boot,
             Want::Disabled => Input::Disable,
             Want::Held => Input::Hold,
+            Want::Renewed => Input::Renew,
             Want::Removed => Input::Remove,
             Want::HostStopped => Input::HostStopping,
         };
@@ -437,6 +390,7 @@ impl Handler<Replace> for PluginActor {
         self.live.executable_sha256 = record.state.executable_sha256.clone();
         self.live.revision += 1;
         self.record = record;
+        self.tend_line();
     }
 }
 
@@ -448,21 +402,11 @@ impl Handler<Condemn> for PluginActor {
     }
 }
 
-impl Handler<Deliver> for PluginActor {
+impl Handler<Nudge> for PluginActor {
     type Result = ();
 
-    fn handle(&mut self, Deliver(event): Deliver, ctx: &mut Context<Self>) {
-        self.enqueue(event, &ctx.address().downgrade());
-    }
-}
-
-impl Handler<BeginCall> for PluginActor {
-    type Result = Result<CallPermit, CallRefused>;
-
-    fn handle(&mut self, _: BeginCall, _: &mut Context<Self>) -> Self::Result {
-        let running = self.accepting().ok_or(CallRefused::NotRunning)?;
-        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| CallRefused::TooMany)?;
-        Ok(CallPermit { client: Arc::clone(&running.client), _slot: slot, _in_flight: running.calls.token() })
+    fn handle(&mut self, _: Nudge, ctx: &mut Context<Self>) {
+        self.nudged(&ctx.address().downgrade());
     }
 }
 

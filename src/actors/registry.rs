@@ -7,22 +7,31 @@
 
 mod actor;
 mod announce;
+mod boot;
 mod claims;
+mod directory;
 mod disk;
 mod logs;
 mod messages;
 mod version;
+mod views;
+mod vouch;
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::Addr;
 
-use self::messages::{BootAll, Get, List, Logs, Lookup, StopAll};
 pub(super) use self::{
     actor::Registry,
     claims::{Claim, ClaimGuard, Claimed, Seize},
     messages::{Adopt, Departed, Forget, Operate, Restore},
     version::NoteUpgrade,
+    views::ForgetUnreadable,
+};
+use self::{
+    actor::{Files, Found},
+    directory::Directory,
+    messages::{BootAll, Get, List, Logs, Records, Show, StopAll},
 };
 use super::{
     AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
@@ -47,7 +56,6 @@ use crate::{
         fs::FileError,
         log_files::{LogFiles, LostLines},
         packages::{PackageStore, PackageStoreError, Staged},
-        plugin_state::{StateError, StateStore},
         records::RecordStore,
         trust::TrustStore,
     },
@@ -60,6 +68,9 @@ pub enum RegistryError {
     /// No such plugin.
     #[error("plugin not found")]
     NotFound(String),
+    /// The plugin's record could not be read when the host started.
+    #[error("plugin \"{0}\" has a record that cannot be read: its last_error names the file and what can be done")]
+    RecordUnreadable(PluginId),
     /// An install, upgrade, uninstall or a save of the settings of this id is under way.
     #[error("plugin \"{0}\" is being installed, upgraded, configured or uninstalled; try again when that is done")]
     Busy(PluginId),
@@ -118,6 +129,17 @@ pub enum RegistryError {
         /// Which rule its files break.
         reason: String,
     },
+    /// A folder that was put there by hand, on a host that takes signed plugins only.
+    #[error(
+        "plugin \"{id}\" was put into the plugins folder by hand and install.signatures is \"require\": {reason}; put \
+         checksums.txt and checksums.txt.sig of a package that a trusted key signed beside its files, or set it to \"warn\""
+    )]
+    NotVouchedFor {
+        /// Which.
+        id: PluginId,
+        /// What is missing.
+        reason: String,
+    },
     /// The package asks for a newer platform.
     #[error(transparent)]
     TooOld(#[from] MinVersionError),
@@ -140,17 +162,20 @@ pub enum RegistryError {
     /// As many syncs run or wait as may.
     #[error("too many syncs at once, try again (limits.syncs)")]
     TooManySyncs,
+    /// A dropped package cannot be read.
+    #[error("the package cannot be read: {0}; let the user that the host runs as read it")]
+    Unreadable(std::io::Error),
+    /// The sync under way did not end in `timing.sync_wait`.
+    #[error("another sync is under way and takes long; try again when it is done (timing.sync_wait)")]
+    SyncUnderWay,
     /// The host ends and takes no commands.
     #[error("the host is stopping")]
     Stopping,
     /// The disk failed; the text is for the log.
     #[error("plugin files: {0}")]
     Storage(String),
-    /// The database failed; the text is for the log.
-    #[error("plugin state: {0}")]
-    State(#[from] StateError),
-    /// The vault failed; the text is for the log.
-    #[error("plugin secrets: {0}")]
+    /// The vault or the database failed; the text is for the log.
+    #[error("plugin secrets and state: {0}")]
     Vault(#[from] VaultError),
     /// An actor did not answer.
     #[error(transparent)]
@@ -197,8 +222,6 @@ pub struct Parts {
     pub packages: PackageStore,
     /// The keys whose signatures count.
     pub trust: TrustStore,
-    /// The plugins' stored state.
-    pub state: StateStore,
     /// The plugins' secrets.
     pub vault: Vault,
     /// The database, for readiness.
@@ -207,6 +230,8 @@ pub struct Parts {
     pub bus: EventBusHandle,
     /// The records found at start.
     pub found: Vec<PluginRecord>,
+    /// What is shown of the records that cannot be read ([`PluginRecord::unreadable`]).
+    pub unreadable: Vec<PluginRecord>,
     /// Log lines that an earlier host wrote, of the plugins found.
     pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
@@ -220,10 +245,10 @@ pub struct RegistryHandle {
 /// What a handle and the sequences in `installer` share.
 pub(super) struct Shared {
     pub addr: Addr<Registry>,
+    pub directory: Directory,
     pub config: Arc<Config>,
     pub packages: PackageStore,
     pub trust: TrustStore,
-    pub state: StateStore,
     pub vault: Vault,
     pub db: Db,
     /// Home folder of the user the host runs as; hidden in diagnostics.
@@ -248,21 +273,23 @@ impl Shared {
 impl RegistryHandle {
     /// Starts the registry on the present arbiter. No plugin is started before [`Self::boot`].
     pub fn start(parts: Parts) -> Self {
-        let Parts { config, surroundings, records, packages, trust, state, vault, db, bus, found, earlier_lines } =
-            parts;
+        let Parts { config, surroundings, records, packages, trust, vault, db, bus, .. } = parts;
+        let found = Found { records: parts.found, unreadable: parts.unreadable, earlier_lines: parts.earlier_lines };
         let (user_home, log_files) = (surroundings.user_home.clone(), surroundings.log_files.clone());
-        let sync = SyncDesk::new(config.limits.syncs);
-        let (settings, places) = (Arc::clone(&config), packages.clone());
-        let addr = start(Registry::new(settings, surroundings, records, places, bus, found, earlier_lines));
-        let shared = Shared { addr, config, packages, trust, state, vault, db, user_home, sync, log_files };
+        let sync = SyncDesk::new(config.limits.syncs, config.timing.sync_wait);
+        let files = Files { records, packages: packages.clone(), trust: trust.clone() };
+        let registry = Registry::new(Arc::clone(&config), surroundings, files, bus, found);
+        let directory = registry.directory();
+        let addr = start(registry);
+        let shared = Shared { addr, directory, config, packages, trust, vault, db, user_home, sync, log_files };
         Self { shared: Arc::new(shared) }
     }
 
     /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
     /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
-    /// has ended.
+    /// has ended, but of a plugin that a command holds at its turn: that start comes when the command is done.
     pub async fn boot(&self) -> Result<(), RegistryError> {
-        let plugins = self.list().await?;
+        let plugins = self.records().await?;
         let starts = plugins.len() as u32 + 1;
         let installer = self.installer();
         let unfinished = installer.claim_unfinished(plugins).await;
@@ -280,19 +307,32 @@ impl RegistryHandle {
         Syncer::new(Arc::clone(&self.shared)).sync().await
     }
 
-    /// All plugins, by id.
+    /// The records of all plugins but the unreadable ones.
+    pub(super) async fn records(&self) -> Result<Vec<PluginRecord>, RegistryError> {
+        Ok(ask(&self.shared.addr, Records, self.shared.ask_timeout()).await?)
+    }
+
+    /// All plugins, by id, to be shown: one whose record cannot be read is in `error`.
     pub async fn list(&self) -> Result<Vec<PluginView>, RegistryError> {
         Ok(ask(&self.shared.addr, List, self.shared.ask_timeout()).await?)
     }
 
-    /// One plugin.
+    /// One plugin, to be shown.
+    pub async fn show(&self, id: &str) -> Result<PluginView, RegistryError> {
+        ask(&self.shared.addr, Show(id.to_owned()), self.shared.ask_timeout()).await?
+    }
+
+    /// One plugin, to work with; its record can be read.
     pub async fn get(&self, id: &str) -> Result<PluginView, RegistryError> {
         ask(&self.shared.addr, Get(id.to_owned()), self.shared.ask_timeout()).await?
     }
 
     /// A handle for calls into a plugin, whatever its status.
-    pub async fn plugin(&self, id: &str) -> Result<PluginHandle, RegistryError> {
-        ask(&self.shared.addr, Lookup(id.to_owned()), self.shared.ask_timeout()).await?
+    ///
+    /// # Errors
+    /// [`RegistryError::NotFound`].
+    pub fn plugin(&self, id: &str) -> Result<PluginHandle, RegistryError> {
+        self.shared.directory.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
     }
 
     /// A plugin's log, to be read and followed.

@@ -28,10 +28,10 @@ use super::{
 use crate::{
     config::Config,
     domain::{
-        config_schema::{Change, Draft, Fields, Refusal},
+        clean::quote,
+        config_schema::{Change, Draft, Fields, Refusal, Submitted},
         id::PluginId,
         manifest::Schema,
-        record::Status,
         secret::VaultId,
     },
     failpoint,
@@ -39,9 +39,8 @@ use crate::{
     vault::{Vault, VaultError},
 };
 
-/// The entry in which the vault keeps the revision of the last save that changed it: the one of the empty field, which
-/// no schema can make a secret (`domain::config_schema`).
-const REVISION_FIELD: &str = "";
+/// Fields that an error names at most.
+const MAX_NAMED: usize = 10;
 
 /// Why settings cannot be shown or saved. `http::error` maps it.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +57,16 @@ pub enum SettingsError {
     /// Earlier saves take longer than `timing.config_wait`.
     #[error("earlier saves of this plugin's config are not done; try again (timing.config_wait)")]
     TooLate,
+    /// The file cannot be understood, so nothing of it can be shown or kept.
+    #[error("the config file {id}.config.yml is damaged: {}", remedy(.lost))]
+    Damaged {
+        /// Whose config.
+        id: PluginId,
+        /// Secret fields that were to keep what it says; empty when it was to be shown.
+        lost: Vec<String>,
+        /// What is wrong with it, for the log.
+        cause: String,
+    },
     /// Saved, but the plugin did not come up again.
     #[error("plugins: config saved but restart of \"{id}\" failed: {reason}")]
     RestartFailed {
@@ -75,6 +84,17 @@ pub enum SettingsError {
     /// The registry refuses or fails.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+}
+
+/// What to do about a damaged file.
+fn remedy(lost: &[String]) -> String {
+    match lost {
+        [] => "correct it in the plugins folder, or send a whole new config by PATCH".to_owned(),
+        fields => {
+            let fields: Vec<_> = fields.iter().take(MAX_NAMED).map(|field| quote(field)).collect();
+            format!("nothing can be kept of it; send new values for {}, or leave them out", fields.join(", "))
+        }
+    }
 }
 
 impl From<crate::store::fs::FileError> for SettingsError {
@@ -121,7 +141,10 @@ impl SettingsHandle {
     /// A plugin's config, secrets masked; empty when nobody set one.
     pub async fn show(&self, id: &str) -> Result<ShownConfig, SettingsError> {
         let record = self.registry.get(id).await?.record;
-        let stored = self.configs.load(record.id()).await?;
+        let stored = self.configs.load(record.id()).await.map_err(|cause| match cause.is_damage() {
+            true => SettingsError::Damaged { id: record.id().clone(), lost: Vec::new(), cause: cause.to_string() },
+            false => cause.into(),
+        })?;
         Ok(shown(&record.manifest.config_schema, &stored))
     }
 
@@ -131,12 +154,7 @@ impl SettingsHandle {
     /// [`SettingsError::RestartFailed`] when the config is saved and the plugin did not start; with any other error
     /// nothing was changed, unless the vault lost the answer to its commit: the next start, or the next save, then finds
     /// out and finishes or drops the save.
-    pub async fn save(
-        &self,
-        id: &str,
-        config: Map<String, Value>,
-        expected: Expected,
-    ) -> Result<ShownConfig, SettingsError> {
+    pub async fn save(&self, id: &str, config: Submitted, expected: Expected) -> Result<ShownConfig, SettingsError> {
         let id = self.registry.get(id).await?.record.id().clone();
         let _turn = self.turns.take(&id).await.map_err(|error| match error {
             NoTurn::TooMany => SettingsError::TooMany,
@@ -186,7 +204,7 @@ impl SettingsHandle {
     }
 
     async fn vault_revision(&self, id: &PluginId) -> Result<Option<Uuid>, SettingsError> {
-        let entry = self.vault.get(&VaultId::config(id, REVISION_FIELD)).await?;
+        let entry = self.vault.get(&VaultId::revision(id)).await?;
         Ok(entry.and_then(|text| Uuid::try_parse(text.expose_secret()).ok()))
     }
 
@@ -195,19 +213,28 @@ impl SettingsHandle {
         &self,
         id: &PluginId,
         schema: Schema,
-        config: Map<String, Value>,
+        config: Submitted,
         expected: &Expected,
     ) -> Result<ShownConfig, SettingsError> {
         self.settle(id).await?;
-        let stored = self.configs.load(id).await?;
+        let stored = match self.configs.load(id).await {
+            Ok(stored) => Ok(stored),
+            Err(damage) if damage.is_damage() => Err(damage),
+            Err(other) => return Err(other.into()),
+        };
         if let Expected::Tags(tags) = expected
-            && !tags.contains(&shown(&schema, &stored).tag)
+            && !stored.as_ref().is_ok_and(|stored| tags.contains(&shown(&schema, stored).tag))
         {
             return Err(SettingsError::Changed);
         }
         let (schemas, owner, max_bytes) = (Arc::clone(&self.schemas), id.clone(), self.configs.max_bytes());
         let prepare = move || {
-            let draft = Draft::new(Fields::of(&schema), &owner, &stored.values, config);
+            let known = stored.as_ref().ok().map(|stored| &stored.values);
+            let draft = Draft::new(Fields::of(&schema), &owner, known, config);
+            let lost = draft.lost().to_vec();
+            if let (Err(cause), false) = (&stored, lost.is_empty()) {
+                return Err(SettingsError::Damaged { id: owner.clone(), lost, cause: cause.to_string() });
+            }
             draft.check(schemas.get(&owner, &schema).as_deref())?;
             let Change { config, secrets } = draft.into_change();
             let text = ConfigText::render(&config, max_bytes)?;
@@ -234,12 +261,8 @@ impl SettingsHandle {
         revision: Uuid,
         secrets: Vec<(String, Option<SecretString>)>,
     ) -> Result<(), SettingsError> {
-        let revision = (REVISION_FIELD.to_owned(), Some(revision.to_string().into()));
-        let changes: Vec<_> = secrets
-            .into_iter()
-            .chain([revision])
-            .map(|(field, secret)| (VaultId::config(id, &field), secret))
-            .collect();
+        let secrets = secrets.into_iter().map(|(field, secret)| (VaultId::config(id, &field), secret));
+        let changes: Vec<_> = secrets.chain([(VaultId::revision(id), Some(revision.to_string().into()))]).collect();
         let ids: Vec<_> = changes.iter().map(|(id, _)| id.clone()).collect();
         // A damaged entry has no before; it must still be possible to set it anew.
         let before = self.vault.get_many(&ids).await.ok();
@@ -263,38 +286,27 @@ impl SettingsHandle {
         Ok(())
     }
 
-    /// Restarts a plugin that runs or is being started: it may have read the old config. The claim is open while the new
-    /// start lasts: what an operator does then has precedence.
+    /// Has a plugin that runs, or is being started, come up with the new config; one that waits for an automatic restart
+    /// reads it then. The claim is open meanwhile: what an operator does has precedence.
     async fn restart(&self, id: &PluginId, claim: ClaimGuard) -> Result<(), SettingsError> {
-        let status = self.registry.get(id.as_str()).await?.record.state.status;
-        if !matches!(status, Status::Active | Status::Registered) {
-            return Ok(());
-        }
+        claim.open();
         let shared = &self.registry.shared;
-        let operate = |want| {
-            let operate = Operate { id: id.as_str().to_owned(), want, claimed: true };
-            async move { ask(&shared.addr, operate, shared.command_timeout()).await.map_err(RegistryError::from).flatten() }
-        };
-        let mut restarted = operate(Want::Held).await;
-        // A record that could not be written is written again with the start.
-        if matches!(restarted, Ok(_) | Err(RegistryError::Storage(_))) {
-            failpoint::hit("config.held");
-            claim.open();
-            restarted = operate(Want::Started).await;
-        }
-        match restarted {
+        let renew = Operate { id: id.as_str().to_owned(), want: Want::Renewed, claimed: true };
+        let restarted = ask(&shared.addr, renew, shared.command_timeout()).await.map_err(RegistryError::from).flatten();
+        let reason = match restarted {
             // Another command, or the host's stop, came in between: it decides what runs.
             Ok(_) | Err(RegistryError::Overtaken { .. } | RegistryError::Stopping | RegistryError::NotFound(_)) => {
-                Ok(())
+                return Ok(());
             }
-            Err(RegistryError::StartFailed { reason, .. }) => {
-                Err(SettingsError::RestartFailed { id: id.clone(), reason })
+            Err(RegistryError::StartFailed { reason, .. }) => reason,
+            Err(error @ RegistryError::Ask(_)) => error.to_string(),
+            // The text is for the log.
+            Err(error) => {
+                tracing::error!(plugin.id = %id, %error, "a plugin's restart with its new config was not recorded");
+                "what came of it could not be written down, the host's log has the reason".to_owned()
             }
-            Err(error @ RegistryError::Ask(_)) => {
-                Err(SettingsError::RestartFailed { id: id.clone(), reason: error.to_string() })
-            }
-            Err(error) => Err(error.into()),
-        }
+        };
+        Err(SettingsError::RestartFailed { id: id.clone(), reason })
     }
 }
 

@@ -4,13 +4,15 @@
 //! What to do is `domain::sync`'s decision; this runs the steps. Each claims its plugin id, as an install does, and one
 //! that fails is told and does not stop the others. A package takes the way of an upload, with every rule of it.
 
-use std::{future::Future, path::PathBuf, sync::Arc};
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 use time::OffsetDateTime;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
 
 use super::{
-    PluginView,
     installer::Installer,
     plugin::Want,
     registry::{Adopt, Claim, Claimed, Departed, Forget, Operate, RegistryError, RegistryHandle, Shared},
@@ -32,13 +34,14 @@ use crate::{
 /// Text of a failure that is the host's own; its reason is in the log.
 const INTERNAL: &str = "internal error, the host's log has the reason";
 
-/// Kept on the record of what was taken over.
-const UNVERIFIED: &str = "taken over from the plugins folder: neither checksums nor a signature were verified";
+/// Told of a plugin that another command has claimed.
+const BUSY: &str = "another command for the plugin is under way; sync again when it is done";
 
 /// Lets one sync run at a time and bounds those that wait.
 pub struct SyncDesk {
     turn: Semaphore,
     room: Semaphore,
+    patience: Duration,
 }
 
 /// The right to sync.
@@ -48,18 +51,18 @@ struct Turn<'a> {
 }
 
 impl SyncDesk {
-    /// So many syncs run or wait.
-    pub fn new(syncs: usize) -> Self {
-        Self { turn: Semaphore::new(1), room: Semaphore::new(syncs) }
+    /// So many syncs run or wait, and one waits at most for `patience`.
+    pub fn new(syncs: usize, patience: Duration) -> Self {
+        Self { turn: Semaphore::new(1), room: Semaphore::new(syncs), patience }
     }
 
     async fn turn(&self) -> Result<Turn<'_>, RegistryError> {
         let room = self.room.try_acquire().map_err(|_| RegistryError::TooManySyncs)?;
-        let turn = self.turn.acquire().await.map_err(|_| RegistryError::Stopping)?;
-        Ok(Turn { _turn: turn, _room: Some(room) })
+        let turn = timeout(self.patience, self.turn.acquire()).await.map_err(|_| RegistryError::SyncUnderWay)?;
+        Ok(Turn { _turn: turn.map_err(|_| RegistryError::Stopping)?, _room: Some(room) })
     }
 
-    /// The host's own start waits for nobody's place.
+    /// The host's own start waits for nobody's place, and until a sync that was faster has ended.
     async fn turn_of_boot(&self) -> Result<Turn<'_>, RegistryError> {
         let turn = self.turn.acquire().await.map_err(|_| RegistryError::Stopping)?;
         Ok(Turn { _turn: turn, _room: None })
@@ -123,10 +126,10 @@ impl Syncer {
     }
 
     async fn look(&self, asked: bool) -> Result<Plan, RegistryError> {
-        let plugins = RegistryHandle { shared: Arc::clone(&self.shared) }.list().await?;
+        let plugins = RegistryHandle { shared: Arc::clone(&self.shared) }.records().await?;
         let registered = plugins
             .into_iter()
-            .map(|PluginView { record, .. }| (record.id().clone(), PathBuf::from(&record.state.install_path)))
+            .map(|record| (record.id().clone(), PathBuf::from(&record.state.install_path)))
             .collect();
         let limits = &self.shared.config.limits;
         let bounds = SurveyLimits { items: limits.sync_items, manifest: limits.manifest_bytes };
@@ -171,7 +174,7 @@ impl Syncer {
 
     /// Stops a plugin whose folder is gone and leaves it in error; false when the folder is back, or the plugin is gone.
     async fn missing(&self, id: &PluginId) -> Result<bool, RegistryError> {
-        let Some(Claimed { guard: _claim, present: Some(present) }) = self.claim(id).await? else { return Ok(false) };
+        let Claimed { guard: _claim, present: Some(present) } = self.claim(id).await? else { return Ok(false) };
         let mut record = present.record;
         let (packages, place) = (self.shared.packages.clone(), PathBuf::from(&record.state.install_path));
         if !blocking(move || Ok(packages.is_missing(&place)?)).await? {
@@ -197,7 +200,7 @@ impl Syncer {
     /// Takes over what lies in a version's folder, off. Its files are the operator's word: nothing vouches for them, so
     /// it is never started by itself.
     async fn register(&self, id: &PluginId, manifest: Manifest) -> Result<bool, RegistryError> {
-        let Some(Claimed { guard: _claim, present: None }) = self.claim(id).await? else { return Ok(false) };
+        let Claimed { guard: _claim, present: None } = self.claim(id).await? else { return Ok(false) };
         let place = self.shared.packages.version_folder(id, &manifest.version);
         let (packages, folder) = (self.shared.packages.clone(), place.clone());
         if blocking(move || Ok(packages.is_missing(&folder)?)).await? {
@@ -205,7 +208,8 @@ impl Syncer {
         }
         let state = RecordState {
             status: Status::Disabled,
-            warnings: record::keep_warnings(&[UNVERIFIED.to_owned()]),
+            sideloaded: true,
+            warnings: record::keep_warnings(&[record::TAKEN_OVER.to_owned()]),
             ..RecordState::installed(place.to_string_lossy().into_owned(), OffsetDateTime::now_utc())
         };
         let version = manifest.version.clone();
@@ -251,20 +255,16 @@ impl Syncer {
 
     /// Deletes unfinished files of a plugin about which nothing is under way.
     async fn clean(&self, id: &PluginId) -> Result<(), RegistryError> {
-        let Some(Claimed { guard: _claim, .. }) = self.claim(id).await? else { return Ok(()) };
+        let Claimed { guard: _claim, .. } = self.claim(id).await?;
         let (packages, owner) = (self.shared.packages.clone(), id.clone());
         let count = blocking(move || Ok(packages.remove_leftovers(&owner)?)).await?;
         tracing::info!(plugin.id = %id, count, "unfinished files were removed");
         Ok(())
     }
 
-    /// Nothing when another command has the id: what is under way is not for a sync to judge.
-    async fn claim(&self, id: &PluginId) -> Result<Option<Claimed>, RegistryError> {
-        match ask(&self.shared.addr, Claim(id.clone()), self.shared.ask_timeout()).await? {
-            Ok(claimed) => Ok(Some(claimed)),
-            Err(RegistryError::Busy(_)) => Ok(None),
-            Err(error) => Err(error),
-        }
+    /// `Busy` when another command has the id: what is under way is not for a sync to judge.
+    async fn claim(&self, id: &PluginId) -> Result<Claimed, RegistryError> {
+        ask(&self.shared.addr, Claim(id.clone()), self.shared.ask_timeout()).await?
     }
 
     async fn adopt(&self, record: PluginRecord) -> Result<(), RegistryError> {
@@ -275,16 +275,27 @@ impl Syncer {
 fn staging(error: StageError<std::io::Error>) -> RegistryError {
     match error {
         StageError::TooLarge(error) => RegistryError::Package(error),
-        StageError::Source(error) => RegistryError::Storage(error.to_string()),
+        StageError::Source(error) => RegistryError::Unreadable(error),
         StageError::File(error) => RegistryError::Storage(error.to_string()),
         StageError::Interrupted(error) => RegistryError::Storage(error.to_string()),
     }
 }
 
-/// The reason for the operator; what is the host's own trouble goes to the log.
+/// The reason for the operator, with what to do about it by a sync or beside it; what is the host's own trouble goes to
+/// the log.
 fn told(error: &RegistryError, path: &str) -> String {
     match error {
-        RegistryError::Storage(_) | RegistryError::State(_) => {
+        RegistryError::Busy(_) => BUSY.to_owned(),
+        // A sync has no place for the operator's word.
+        RegistryError::ConsentNeeded { id, difference, .. } => {
+            let (version, needs) = (&difference.offered, &difference.needs);
+            format!(
+                "plugin \"{id}\": version {version} {difference}; a sync does not take that upon itself: look at it with \
+                 `kandev-host plugin inspect`, and to install it all the same use `kandev-host plugin install --accept \
+                 {needs}` with this file, or upload it with accept={needs}"
+            )
+        }
+        RegistryError::Storage(_) | RegistryError::Vault(_) => {
             tracing::error!(path, %error, "an item of the plugins folder failed");
             INTERNAL.to_owned()
         }
@@ -297,4 +308,25 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, RegistryError> + Send + 'static,
 ) -> Result<T, RegistryError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(RegistryError::Storage(error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sync_waits_for_the_one_under_way_no_longer_than_its_patience() {
+        let desk = SyncDesk::new(2, Duration::from_secs(60));
+        let first = desk.turn().await.ok().unwrap();
+        let mut second = Box::pin(desk.turn());
+        assert!(futures_util::poll!(&mut second).is_pending());
+        assert!(matches!(desk.turn().await.err(), Some(RegistryError::TooManySyncs)));
+        let asked = tokio::time::Instant::now();
+        assert!(matches!(second.await.err(), Some(RegistryError::SyncUnderWay)));
+        assert_eq!(asked.elapsed(), Duration::from_secs(60));
+        let mut third = Box::pin(desk.turn());
+        assert!(futures_util::poll!(&mut third).is_pending(), "who has given up takes no place");
+        drop(first);
+        third.await.ok().unwrap();
+    }
 }

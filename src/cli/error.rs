@@ -65,10 +65,12 @@ pub enum CliError {
     #[error("the host's answer is not understood: {0}; it may be of another version than this command line")]
     Answer(String),
     /// The file to install or look at.
-    #[error("cannot read {path}: {source}; name a package file or an http(s) address", path = .path.display())]
+    #[error("cannot read {path}: {source}; name {wanted}", path = .path.display())]
     PackageFile {
         /// Which.
         path: std::path::PathBuf,
+        /// What the command takes.
+        wanted: &'static str,
         /// The cause.
         source: io::Error,
     },
@@ -80,6 +82,9 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
+    /// A file or input without a value.
+    #[error("{} holds nothing: there is no secret in it", .0.display())]
+    EmptySecret(std::path::PathBuf),
     /// No secret of that id or name.
     #[error("no secret is called \"{0}\"; `kandev-host secret list` shows what there is")]
     NoSecret(String),
@@ -128,7 +133,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
-            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) => USAGE,
+            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
             Self::NotTrusted(_) => NOT_TRUSTED,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {

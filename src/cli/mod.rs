@@ -23,6 +23,7 @@ use clap::{Args, Parser, Subcommand};
 use error::CliError;
 use output::Output;
 use secrecy::SecretString;
+pub use serve::log;
 
 use crate::config::Overrides;
 

@@ -127,11 +127,16 @@ impl Output {
     }
 }
 
+/// An error with its causes. Many texts tell their cause themselves, with the next step behind it: what is told already
+/// is not told again.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
+        let told = cause.to_string();
+        if !text.contains(&told) {
+            text.push_str(&format!(": {told}"));
+        }
         source = cause.source();
     }
     text
@@ -181,6 +186,7 @@ pub fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{fs::FileError, packages::PackageStoreError};
 
     #[test]
     fn a_table_has_a_line_for_each_row_in_columns_and_no_control_characters() {
@@ -193,6 +199,16 @@ mod tests {
     fn fields_stand_below_each_other_and_keep_their_lines() {
         let text = fields(&[("id", "demo".to_owned()), ("webhooks", "one\ntwo".to_owned()), ("none", String::new())]);
         assert_eq!(text, "id:        demo\nwebhooks:  one\n           two");
+    }
+
+    #[test]
+    fn a_cause_is_told_once_whether_the_text_holds_it_or_not() {
+        let cause = || io::Error::other("no such file");
+        let file = FileError { action: "open", path: "/x".into(), source: cause() };
+        let nested = CliError::Package(PackageStoreError::File(file));
+        let next = "`kandev-host plugin pack` makes packages that hosts take";
+        assert_eq!(chain(&nested), format!("could not open /x: no such file; {next}"));
+        assert_eq!(chain(&CliError::Runtime(cause())), "cannot start the runtime: no such file");
     }
 
     #[test]

@@ -268,5 +268,9 @@ pub fn read_value(file: Option<&Path>) -> Result<SecretString, CliError> {
         )));
     }
     let value = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    // Mostly the output of a command that failed.
+    if value.is_empty() {
+        return Err(CliError::EmptySecret(shown));
+    }
     Ok(value.to_owned().into())
 }

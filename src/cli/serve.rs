@@ -1,13 +1,16 @@
 //! `serve`: sets up what is global to the process (log, TLS provider, panic log) and leaves the rest to `app`.
 
+pub mod log;
 mod telemetry;
 
-use std::io::{self, IsTerminal};
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
 
 pub use telemetry::TelemetryError;
 use telemetry::Traces;
 use tracing_appender::non_blocking::WorkerGuard;
-use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::error::CliError;
 use crate::{
@@ -24,22 +27,24 @@ Examples:
 The operator's token is taken from KANDEV_ADMIN_TOKEN or KANDEV_ADMIN_TOKEN_FILE, else made on the first start and kept
 in <home>/admin-token. Everything else can be set in <home>/host.toml; `kandev-host config show` lists the keys.";
 
-/// What is silent unless the filter names it: the HTTP library reports every malformed request at level error, so that
-/// any stranger could fill the log.
-const QUIET: &str = "actix_http::h1::dispatcher=off";
-
 /// Runs the host until it is told to stop.
 pub fn run(overrides: Overrides, env: Lookup<'_>) -> Result<(), CliError> {
     let config = config::load(overrides, env)?;
     install_tls();
-    let traces = match config.telemetry.is_on() {
+    let mut traces = match config.telemetry.is_on() {
         true => Some(Traces::start(&config.telemetry, &config.timing, &config.limits)?),
         false => None,
     };
-    let _written_at_the_end = start_log(&config.log, traces.as_ref())?;
+    let _written_at_the_end = start_log(&config.log, config.timing.log_rest, traces.as_ref())?;
     log_panics();
     goplugin::warm_up_crypto();
-    Ok(app::run(config)?)
+    let ended = app::run(config);
+    if let (Some(traces), Ok(left)) = (&mut traces, &ended) {
+        traces.finish_within(*left);
+    }
+    // Before the log is: what could not be sent is told there.
+    drop(traces);
+    Ok(ended.map(drop)?)
 }
 
 /// Chooses the process's TLS provider.
@@ -49,32 +54,22 @@ pub fn install_tls() {
 }
 
 /// Log lines go to standard error: as text, in colour on a terminal, or one JSON object a line.
-///
-/// The filter is for the log alone: which spans are exported does not depend on it.
-fn start_log(filter: &str, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
+fn start_log(filter: &str, rest: Duration, traces: Option<&Traces>) -> Result<WorkerGuard, ConfigError> {
     let bad = |key: &str, variable, reason: String| ConfigError::BadValue {
         key: key.to_owned(),
         origin: config::Source::Environment(variable),
         reason,
     };
-    let filter =
-        EnvFilter::try_new(format!("{QUIET},{filter}")).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))?;
-    // A thread of its own writes: when nobody reads the lines, they are dropped and the host goes on. The guard writes
-    // what is left when it is dropped.
-    let (writer, guard) = tracing_appender::non_blocking(io::stderr());
-    let log = tracing_subscriber::fmt::layer().with_writer(writer);
-    let log = match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
-        Ok("json") => log.json().flatten_event(true).boxed(),
-        Ok("" | "text") | Err(std::env::VarError::NotPresent) => log.with_ansi(io::stderr().is_terminal()).boxed(),
+    let form = match std::env::var("KANDEV_LOG_FORMAT").as_deref() {
+        Ok("json") => log::Form::Json,
+        Ok("" | "text") | Err(std::env::VarError::NotPresent) => {
+            log::Form::Text { colours: io::stderr().is_terminal() }
+        }
         Ok(_) | Err(std::env::VarError::NotUnicode(_)) => {
             return Err(bad("log format", "KANDEV_LOG_FORMAT", "it must be text or json".to_owned()));
         }
     };
-    match traces {
-        None => tracing_subscriber::registry().with(log).with(filter).init(),
-        Some(traces) => tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.layer()).init(),
-    }
-    Ok(guard)
+    log::start(filter, form, io::stderr(), rest, traces).map_err(|error| bad("log", "KANDEV_LOG", error.to_string()))
 }
 
 /// A panic becomes a line of the log, so that a JSON log stays one.

@@ -136,5 +136,8 @@ async fn remove(Remove { name, host }: Remove, output: &Output, env: Lookup<'_>)
     let client = host.client(env)?;
     let request = client.request(Method::DELETE, &["api", "v1", "trust", "keys", name.as_str()]);
     let answer: Value = client.send(request).await?;
-    output.result(&answer, || format!("{name} is no longer trusted"))
+    output.result(&answer, || match answer["trusted"].as_bool() {
+        Some(false) => format!("the file {name}.pub is removed; it was no usable key and never counted"),
+        Some(true) | None => format!("{name} is no longer trusted"),
+    })
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use secrecy::{ExposeSecret, SecretString};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
 
 use super::{
     Config,
@@ -289,7 +289,7 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
 }
 
 fn parse_log(filter: String) -> Result<String, String> {
-    match EnvFilter::try_new(&filter) {
+    match filter.parse::<Targets>() {
         Ok(_) => Ok(filter),
         Err(error) => Err(format!("{error}; write a level, or target=level pairs separated by commas")),
     }

@@ -78,7 +78,7 @@ pub enum Group {
 
 impl Action {
     /// Every action, in the order of the catalogue.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: &'static [Self] = &[
         Self::HealthRead,
         Self::MetricsRead,
         Self::PluginRead,

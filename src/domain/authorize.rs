@@ -59,7 +59,8 @@ mod tests {
     #[test]
     fn anonymous_callers_reach_probes_and_public_webhooks_only() {
         let open: Vec<_> = Action::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .filter(|action| authorize(Principal::Anonymous, *action) == Decision::Allow)
             .collect();
         assert_eq!(open, [Action::HealthRead, Action::PluginWebhook]);
@@ -73,6 +74,6 @@ mod tests {
 
     #[test]
     fn the_operator_may_do_everything() {
-        assert!(Action::ALL.into_iter().all(|action| authorize(Principal::Operator, action) == Decision::Allow));
+        assert!(Action::ALL.iter().all(|action| authorize(Principal::Operator, *action) == Decision::Allow));
     }
 }

@@ -3,6 +3,8 @@
 //! Pure: compares what is installed with what is offered. Only three kinds of change need consent: wider capabilities,
 //! another signer, an older version. Who asks, and when, is `actors::installer`'s.
 
+mod signed;
+
 use std::{collections::BTreeSet, fmt};
 
 use serde::{Serialize, Serializer};
@@ -13,6 +15,8 @@ use super::{
     package::Digest,
     subject, version,
 };
+
+pub use signed::{Signed, signed_by};
 
 /// Longest word of a difference, in bytes; the plugin's author chose it.
 const MAX_WORD_BYTES: usize = 200;
@@ -109,12 +113,12 @@ pub struct Terms {
 }
 
 /// One side of the comparison.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Side<'a> {
     /// The manifest.
     pub manifest: &'a Manifest,
-    /// Name of the trusted key that signed it.
-    pub signer: Option<&'a str>,
+    /// Whose signature it carries.
+    pub signed: Signed,
 }
 
 /// Where the offered version lies.
@@ -161,10 +165,16 @@ pub struct Difference {
     pub widened: Vec<String>,
     /// What it asks for no more.
     pub narrowed: Vec<String>,
-    /// Who signed the installed version.
+    /// The name of the trusted key that signed the installed version, as it was called then.
     pub signer_installed: Option<String>,
-    /// Who signed the offered one.
+    /// The key itself, base64.
+    pub signer_key_installed: Option<String>,
+    /// The name of the trusted key that signed the offered one.
     pub signer_offered: Option<String>,
+    /// The key itself; also one that is not trusted for the plugin.
+    pub signer_key_offered: Option<String>,
+    /// `absent`, `unknown_key` or `trusted`.
+    pub signature_offered: &'static str,
     /// What becomes of the signer.
     pub signer_change: SignerChange,
     /// What needs the operator's word.
@@ -174,18 +184,11 @@ pub struct Difference {
 /// Compares. `ask_capabilities` is the setting `install.capability_consent`.
 pub fn compare(installed: Option<Side<'_>>, offered: Side<'_>, ask_capabilities: bool) -> Difference {
     let none = Capabilities::default();
-    let before = installed.map_or(&none, |side| &side.manifest.capabilities);
+    let before = installed.as_ref().map_or(&none, |side| &side.manifest.capabilities);
     let after = &offered.manifest.capabilities;
     let (widened, narrowed) = (beyond(after, before), beyond(before, after));
-    let direction = installed.map_or(Direction::First, |side| direction(side.manifest, offered.manifest));
-    let signer_before = installed.and_then(|side| side.signer);
-    let signer_change = match (signer_before, offered.signer) {
-        (None, None) => SignerChange::None,
-        (None, Some(_)) => SignerChange::Added,
-        (Some(_), None) => SignerChange::Dropped,
-        (Some(before), Some(after)) if before == after => SignerChange::None,
-        (Some(_), Some(_)) => SignerChange::Changed,
-    };
+    let direction = installed.as_ref().map_or(Direction::First, |side| direction(side.manifest, offered.manifest));
+    let signer_change = signer_change(installed.as_ref().map(|side| &side.signed), &offered.signed);
     let present = installed.is_some() && direction != Direction::Same;
     let asks = [
         (Kind::Capabilities, ask_capabilities && !widened.is_empty()),
@@ -193,16 +196,34 @@ pub fn compare(installed: Option<Side<'_>>, offered: Side<'_>, ask_capabilities:
         (Kind::Downgrade, direction == Direction::Downgrade),
     ];
     let needs = asks.into_iter().filter_map(|(kind, asks)| (present && asks).then_some(kind)).collect();
+    let installed_version = installed.as_ref().map(|side| side.manifest.version.clone());
+    let (signer_installed, signer_key_installed) =
+        installed.map_or((None, None), |side| (side.signed.name, side.signed.key));
     Difference {
-        installed: installed.map(|side| side.manifest.version.clone()),
+        installed: installed_version,
         offered: offered.manifest.version.clone(),
         direction,
         widened: shown(widened),
         narrowed: shown(narrowed),
-        signer_installed: signer_before.map(str::to_owned),
-        signer_offered: offered.signer.map(str::to_owned),
+        signer_installed,
+        signer_key_installed,
+        signer_offered: offered.signed.name,
+        signer_key_offered: offered.signed.key,
+        signature_offered: offered.signed.word,
         signer_change,
         needs,
+    }
+}
+
+/// Signers are trusted keys: a signature that does not count is none.
+fn signer_change(installed: Option<&Signed>, offered: &Signed) -> SignerChange {
+    let before = installed.filter(|signed| signed.name.is_some());
+    match (before, &offered.name) {
+        (None, None) => SignerChange::None,
+        (None, Some(_)) => SignerChange::Added,
+        (Some(_), None) => SignerChange::Dropped,
+        (Some(before), Some(_)) if before.is_of_the_same_key(offered) => SignerChange::None,
+        (Some(_), Some(_)) => SignerChange::Changed,
     }
 }
 
@@ -261,15 +282,13 @@ fn shown(words: Vec<String>) -> Vec<String> {
 /// What needs consent, in one sentence without its subject: `goes back from 2.0.0 to 1.0.0, asks for secrets`.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let signer =
-            |signer: &Option<String>| signer.as_deref().map_or("nobody".to_owned(), |name| format!("\"{name}\""));
         let installed = self.installed.as_deref().unwrap_or_default();
         let parts = self.needs.0.iter().map(|kind| match kind {
             Kind::Capabilities => format!("asks for more than {installed}: {}", self.widened.join(", ")),
             Kind::Signer => format!(
                 "is signed by {}, the installed version by {}",
-                signer(&self.signer_offered),
-                signer(&self.signer_installed)
+                signed_by(self.signature_offered, self.signer_offered.as_deref(), self.signer_key_offered.as_deref()),
+                signed_by("trusted", self.signer_installed.as_deref(), self.signer_key_installed.as_deref())
             ),
             Kind::Downgrade => format!("goes back from {installed}"),
         });

@@ -38,6 +38,19 @@ pub struct Counters {
     pub expired: u64,
 }
 
+impl std::ops::Add for Counters {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            delivered: self.delivered + more.delivered,
+            failed: self.failed + more.failed,
+            overflowed: self.overflowed + more.overflowed,
+            expired: self.expired + more.expired,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Waiting<E> {
     event: E,
@@ -120,6 +133,11 @@ impl<E: Clone> DeliveryQueue<E> {
         self.head = Head::InFlight(self.next_ticket);
         self.next_ticket += 1;
         Some(attempt)
+    }
+
+    /// Whether [`Self::next_attempt`] would give one.
+    pub fn is_due(&self) -> bool {
+        self.live && self.head == Head::Free && !self.line.is_empty()
     }
 
     /// The plugin acknowledged. False when the outcome is late.

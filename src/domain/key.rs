@@ -35,6 +35,11 @@ pub enum KeyError {
     /// A private key where a public one belongs.
     #[error("it is a private key: keep it secret, and give the public one (`openssl pkey -pubout`)")]
     Private,
+    /// A public key where a private one belongs.
+    #[error(
+        "it is a public key: packages are signed with the private one, the file of `plugin keygen` that ends in .key"
+    )]
+    Public,
     /// PEM of another kind of key.
     #[error("it is a key of another kind: only Ed25519 keys sign packages")]
     OtherKind,
@@ -128,6 +133,9 @@ impl PrivateKey {
     /// # Errors
     /// [`KeyError`]
     pub fn parse(pem: &str) -> Result<Self, KeyError> {
+        if pem.contains(PUBLIC_LABEL) {
+            return Err(KeyError::Public);
+        }
         let der = unarmour(pem.trim(), PRIVATE_LABEL).ok_or(KeyError::NotPrivate)?;
         der.strip_prefix(&PKCS8).and_then(exact).map(Self::from_seed).ok_or(KeyError::OtherKind)
     }
@@ -207,7 +215,8 @@ mod tests {
         ] {
             assert_eq!(PublicKey::parse(text), Err(error), "{text}");
         }
-        assert_eq!(PrivateKey::parse(PUBLIC).err(), Some(KeyError::NotPrivate));
+        assert_eq!(PrivateKey::parse(PUBLIC).err(), Some(KeyError::Public));
+        assert_eq!(PrivateKey::parse("nonsense").err(), Some(KeyError::NotPrivate));
     }
 
     #[test]

@@ -79,12 +79,14 @@ impl Lifecycle {
             Input::Enable => self.enable(),
             Input::Disable => self.disable(),
             Input::Hold => self.end(Next::Held),
+            Input::Renew => self.renew(),
             Input::Remove => self.end(Next::Removed),
             Input::HostStopping => self.end(Next::HostStopped),
             Input::Boot => self.boot(),
             Input::Broken(why) => self.broken(why),
             Input::Launched(generation) if generation == self.generation => self.launched(),
             Input::LaunchFailed(generation, why) if generation == self.generation => self.launch_failed(why),
+            Input::Unlaunchable(generation, why) if generation == self.generation => self.unlaunchable(why),
             Input::Exited(generation, why) if generation == self.generation => self.exited(why),
             Input::PingOk(generation) if generation == self.generation => self.ping_ok(),
             Input::PingFailed(generation, why) if generation == self.generation => self.ping_failed(why),
@@ -92,6 +94,7 @@ impl Lifecycle {
             Input::Stable(generation) if generation == self.generation => self.stable(),
             Input::Launched(_)
             | Input::LaunchFailed(..)
+            | Input::Unlaunchable(..)
             | Input::Exited(..)
             | Input::PingOk(_)
             | Input::PingFailed(..)
@@ -116,16 +119,38 @@ impl Lifecycle {
                     *next = Next::Start;
                     Vec::new()
                 }
-                Next::Start => Vec::new(),
+                Next::Start | Next::Renew => Vec::new(),
                 Next::Held | Next::Removed | Next::HostStopped => refuse(reason(next)),
             },
             State::Gone => refuse("the plugin is gone or the host is stopping"),
         }
     }
 
+    /// Whoever waits for a launch that is aborted here waits on: the one that follows is theirs too.
+    fn renew(&mut self) -> Vec<Effect> {
+        let generation = self.generation;
+        match &self.state {
+            State::Starting { .. } => {
+                self.state = State::Stopping { next: Next::Renew };
+                vec![Effect::AbortLaunch(generation)]
+            }
+            State::Up { .. } => {
+                self.state = State::Stopping { next: Next::Renew };
+                vec![Effect::Stop(generation)]
+            }
+            State::Stopping { next: Next::Start | Next::Renew } => Vec::new(),
+            State::Stopping {
+                next: Next::Disabled | Next::Held | Next::Restart { .. } | Next::Removed | Next::HostStopped,
+            }
+            | State::Down
+            | State::Waiting
+            | State::Gone => vec![Effect::Settle(Settlement::Renewed)],
+        }
+    }
+
     fn disable(&mut self) -> Vec<Effect> {
         match &self.state {
-            State::Stopping { next: Next::Start } => {
+            State::Stopping { next: Next::Start | Next::Renew } => {
                 self.state = State::Stopping { next: Next::Disabled };
                 refuse("disabled before it was started")
             }
@@ -173,7 +198,7 @@ impl Lifecycle {
             }
             State::Down => refuse("the plugin is not to be started by itself"),
             State::Up { .. } => vec![Effect::Settle(Settlement::Started)],
-            State::Starting { .. } | State::Stopping { next: Next::Start } => Vec::new(),
+            State::Starting { .. } | State::Stopping { next: Next::Start | Next::Renew } => Vec::new(),
             State::Waiting => refuse("the plugin waits for its automatic restart"),
             State::Stopping { next } => refuse(reason(next)),
             State::Gone => refuse("the plugin is gone or the host is stopping"),
@@ -242,6 +267,16 @@ impl Lifecycle {
                 self.arrive(next)
             }
             State::Down | State::Up { .. } | State::Waiting | State::Gone => Vec::new(),
+        }
+    }
+
+    /// Whoever asked: the restart row would only put off that an operator is needed.
+    fn unlaunchable(&mut self, why: String) -> Vec<Effect> {
+        match &self.state {
+            State::Starting { .. } => self.give_up(why),
+            State::Down | State::Up { .. } | State::Stopping { .. } | State::Waiting | State::Gone => {
+                self.launch_failed(why)
+            }
         }
     }
 
@@ -354,6 +389,14 @@ impl Lifecycle {
                 effects.extend(self.start(Cause::Operator));
                 effects
             }
+            Next::Renew => {
+                if self.status == Status::Active {
+                    self.status = Status::Registered;
+                }
+                let mut effects = vec![Effect::Paused];
+                effects.extend(self.start(Cause::Operator));
+                effects
+            }
             Next::Restart { diagnostic } => {
                 let mut effects = self.next_attempt(diagnostic);
                 if self.state == State::Waiting {
@@ -377,7 +420,7 @@ impl Lifecycle {
 /// Which end wins when two are asked for: the one that leaves less.
 fn rank(next: &Next) -> u8 {
     match next {
-        Next::Start | Next::Restart { .. } => 0,
+        Next::Start | Next::Renew | Next::Restart { .. } => 0,
         Next::Disabled => 1,
         Next::Held => 2,
         Next::HostStopped => 3,
@@ -387,7 +430,7 @@ fn rank(next: &Next) -> u8 {
 
 fn reason(next: &Next) -> &'static str {
     match next {
-        Next::Start | Next::Restart { .. } => "the plugin is being started",
+        Next::Start | Next::Renew | Next::Restart { .. } => "the plugin is being started",
         Next::Disabled => "the plugin was disabled",
         Next::Held => "an upgrade of the plugin is under way",
         Next::Removed => "the plugin is being uninstalled",
@@ -397,7 +440,9 @@ fn reason(next: &Next) -> &'static str {
 
 fn settlement(next: &Next) -> Settlement {
     match next {
-        Next::Disabled | Next::Held | Next::Start | Next::Restart { .. } | Next::HostStopped => Settlement::HostStopped,
+        Next::Disabled | Next::Held | Next::Start | Next::Renew | Next::Restart { .. } | Next::HostStopped => {
+            Settlement::HostStopped
+        }
         Next::Removed => Settlement::Removed,
     }
 }

@@ -16,6 +16,9 @@ use super::upgrade::LastUpgrade;
 /// Largest record that is read, in bytes; every record the host writes is smaller.
 pub const MAX_RECORD_BYTES: usize = yaml::MAX_RECORD_BYTES;
 
+/// Shown as the version of a plugin whose record cannot be read.
+const UNKNOWN_VERSION: &str = "unknown";
+
 /// Where a plugin stands, as stored and shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -78,6 +81,12 @@ pub struct RecordState {
     /// The name of the trusted key that signed it, as it was called then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signer: Option<String>,
+    /// That key, base64: who the signer is. A record of before keys were noted has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer_key: Option<String>,
+    /// It was put into the plugins folder by hand, and nothing has vouched for its files yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sideloaded: bool,
     /// What an operator was told of the package when it was installed; see [`keep_warnings`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -119,6 +128,8 @@ impl RecordState {
             install_path,
             signed: false,
             signer: None,
+            signer_key: None,
+            sideloaded: false,
             warnings: Vec::new(),
             executable_sha256: None,
             auto_update: None,
@@ -132,6 +143,9 @@ impl RecordState {
         }
     }
 }
+
+/// The warning on the record of a plugin that was taken over from the plugins folder: there is nothing to verify it by.
+pub const TAKEN_OVER: &str = "taken over from the plugins folder: neither checksums nor a signature were verified";
 
 /// Warnings kept on a record, one more line telling how many were not.
 const MAX_WARNINGS: usize = 20;
@@ -164,6 +178,16 @@ impl PluginRecord {
     pub fn new(id: PluginId, mut manifest: Manifest, state: RecordState) -> Self {
         id.as_str().clone_into(&mut manifest.id);
         Self { id, manifest, state }
+    }
+
+    /// What is shown of a plugin whose record cannot be read: in `error`, with this diagnostic, and nothing that only the
+    /// record knew.
+    pub fn unreadable(id: PluginId, diagnostic: String, at: OffsetDateTime) -> Self {
+        let manifest = Manifest { version: UNKNOWN_VERSION.to_owned(), ..Manifest::default() };
+        let state = RecordState { status: Status::Error, ..RecordState::installed(String::new(), at) };
+        let mut record = Self::new(id, manifest, state);
+        record.fail(diagnostic, at);
+        record
     }
 
     /// The plugin's id.
@@ -249,6 +273,8 @@ mod tests {
         record.state.auto_update = Some(false);
         record.state.previous_version = Some("0.9".to_owned());
         record.state.signer = Some("acme-key".to_owned());
+        record.state.signer_key = Some("Gb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=".to_owned());
+        record.state.sideloaded = true;
         record.state.warnings = vec!["unsigned: \"x\"".to_owned(), "yes".to_owned()];
         record.state.executable_sha256 = Some("00".repeat(32));
         let text = record.to_yaml().unwrap();

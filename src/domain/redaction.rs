@@ -16,7 +16,8 @@ pub const MAX_DIAGNOSTIC_BYTES: usize = 2048;
 /// How much of a raw text is looked at, in bytes; the rest is far beyond what is kept.
 const MAX_RAW_BYTES: usize = 16 * 1024;
 
-const REDACTED: &str = "[REDACTED]";
+/// Stands in the place of a secret.
+pub(super) const REDACTED: &str = "[REDACTED]";
 
 /// Turns raw text of a plugin or of an error into a diagnostic of at most [`MAX_DIAGNOSTIC_BYTES`].
 ///

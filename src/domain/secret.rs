@@ -64,6 +64,12 @@ impl VaultId {
         Self { text, kind: SecretKind::Config, owner: Some(plugin.clone()) }
     }
 
+    /// The entry that holds the revision of a config's last save (`actors::settings`): the one of the field without a
+    /// name, which no schema can make a secret (`domain::config_schema`). It is the host's own and no secret.
+    pub fn revision(plugin: &PluginId) -> Self {
+        Self::config(plugin, "")
+    }
+
     /// The entry of a plugin's own secret: `plugin:<id>:secret:<key>` (host-data.md §7).
     ///
     /// # Errors

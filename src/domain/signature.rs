@@ -16,7 +16,7 @@ use ed25519_dalek::{SIGNATURE_LENGTH, Signature};
 
 use super::key::{KeyError, PublicKey};
 use super::package::PackageError;
-use super::trust::{KeyName, KeyRing};
+use super::trust::{KeyName, KeyRing, TrustedKey};
 
 /// First word of a signature that names its key.
 const KIND: &str = "ed25519";
@@ -89,6 +89,21 @@ impl SignatureFile {
     }
 }
 
+/// The trusted key that made a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signer {
+    /// What the key is called now.
+    pub name: KeyName,
+    /// Who it is: names of keys come and go.
+    pub key: PublicKey,
+}
+
+impl From<&TrustedKey> for Signer {
+    fn from(trusted: &TrustedKey) -> Self {
+        Self { name: trusted.name.clone(), key: trusted.key }
+    }
+}
+
 /// Who signed a package, as far as the host can tell. A wrong signature is a [`SignatureError`] instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PackageSignature {
@@ -97,11 +112,11 @@ pub enum PackageSignature {
     /// It names its key and is right, and the host does not know the key.
     UnknownKey(PublicKey),
     /// It is right, of a trusted key that may not sign this plugin.
-    OtherPlugins(KeyName),
+    OtherPlugins(Signer),
     /// It is bare, and no trusted key may sign this plugin: there is nothing to check it with.
     NothingToCheck,
-    /// It is right, of the key of this name, which may sign this plugin.
-    Trusted(KeyName),
+    /// It is right, of this key, which may sign this plugin.
+    Trusted(Signer),
 }
 
 impl PackageSignature {
@@ -121,10 +136,10 @@ impl PackageSignature {
             None => trusted.verifies(checksums, &signature),
         };
         if let Some(found) = may.iter().find(|trusted| made_it(trusted.key)) {
-            return Ok(Self::Trusted(found.name.clone()));
+            return Ok(Self::Trusted((*found).into()));
         }
         if let Some(found) = may_not.iter().find(|trusted| made_it(trusted.key)) {
-            return Ok(Self::OtherPlugins(found.name.clone()));
+            return Ok(Self::OtherPlugins((*found).into()));
         }
         match key {
             Some(key) => Ok(Self::UnknownKey(key)),
@@ -133,11 +148,20 @@ impl PackageSignature {
         }
     }
 
-    /// The name of the key, when it is trusted for this plugin.
-    pub fn signer(&self) -> Option<&KeyName> {
+    /// Who signed, when the key is trusted for this plugin.
+    pub fn signer(&self) -> Option<&Signer> {
         match self {
-            Self::Trusted(name) => Some(name),
+            Self::Trusted(signer) => Some(signer),
             Self::Absent | Self::UnknownKey(_) | Self::OtherPlugins(_) | Self::NothingToCheck => None,
+        }
+    }
+
+    /// The key that made it, trusted or not, as far as it is known.
+    pub fn key(&self) -> Option<PublicKey> {
+        match self {
+            Self::Trusted(signer) | Self::OtherPlugins(signer) => Some(signer.key),
+            Self::UnknownKey(key) => Some(*key),
+            Self::Absent | Self::NothingToCheck => None,
         }
     }
 
@@ -157,9 +181,10 @@ impl PackageSignature {
             Self::UnknownKey(key) => Some(format!(
                 "the package counts as unsigned: its signature is right, of the key {key}, which is not trusted here"
             )),
-            Self::OtherPlugins(name) => Some(format!(
-                "the package counts as unsigned: its signature is right, of the trusted key \"{name}\", which may not \
-                 sign this plugin"
+            Self::OtherPlugins(signer) => Some(format!(
+                "the package counts as unsigned: its signature is right, of the trusted key \"{}\", which may not \
+                 sign this plugin",
+                signer.name
             )),
             Self::NothingToCheck => Some(
                 "the package counts as unsigned: its signature does not say whose it is, and no trusted key may sign \
@@ -197,10 +222,7 @@ impl Trust {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{
-        key::PrivateKey,
-        trust::{Scope, TrustedKey},
-    };
+    use crate::domain::{key::PrivateKey, trust::Scope};
     use proptest::prelude::*;
 
     const CHECKSUMS: &[u8] = b"00  manifest.yaml\n";
@@ -224,8 +246,8 @@ mod tests {
         SignatureFile { key, signature: private(seed).sign(message) }.to_text().into_bytes()
     }
 
-    fn name(text: &str) -> KeyName {
-        KeyName::new(text).unwrap()
+    fn signer(name: &str, seed: u8) -> Signer {
+        Signer { name: KeyName::new(name).unwrap(), key: private(seed).public() }
     }
 
     #[test]
@@ -275,16 +297,16 @@ mod tests {
         let (wrong, key) = (|seed| Err(SignatureError::Wrong(private(seed).public())), private(3).public());
         for (plugin, file, expected) in [
             ("acme", None, Ok(Absent)),
-            ("acme", Some(file(1, CHECKSUMS, true)), Ok(Trusted(name("acme-key")))),
-            ("acme", Some(file(1, CHECKSUMS, false)), Ok(Trusted(name("acme-key")))),
-            ("acme", Some(file(2, CHECKSUMS, true)), Ok(OtherPlugins(name("other-key")))),
-            ("acme", Some(file(2, CHECKSUMS, false)), Ok(OtherPlugins(name("other-key")))),
+            ("acme", Some(file(1, CHECKSUMS, true)), Ok(Trusted(signer("acme-key", 1)))),
+            ("acme", Some(file(1, CHECKSUMS, false)), Ok(Trusted(signer("acme-key", 1)))),
+            ("acme", Some(file(2, CHECKSUMS, true)), Ok(OtherPlugins(signer("other-key", 2)))),
+            ("acme", Some(file(2, CHECKSUMS, false)), Ok(OtherPlugins(signer("other-key", 2)))),
             ("acme", Some(file(3, CHECKSUMS, true)), Ok(UnknownKey(key))),
             ("acme", Some(file(3, CHECKSUMS, false)), Err(SignatureError::NoneFits)),
             ("acme", Some(file(1, b"else", true)), wrong(1)),
             ("acme", Some(file(1, b"else", false)), Err(SignatureError::NoneFits)),
             ("acme", Some(file(3, b"else", true)), wrong(3)),
-            ("third", Some(file(1, CHECKSUMS, true)), Ok(OtherPlugins(name("acme-key")))),
+            ("third", Some(file(1, CHECKSUMS, true)), Ok(OtherPlugins(signer("acme-key", 1)))),
             ("third", Some(file(3, CHECKSUMS, true)), Ok(UnknownKey(key))),
             ("third", Some(file(3, CHECKSUMS, false)), Ok(NothingToCheck)),
             ("third", Some(file(3, b"else", true)), wrong(3)),
@@ -297,9 +319,9 @@ mod tests {
     #[test]
     fn a_key_with_two_names_may_sign_what_either_says() {
         let mut keys = ring().keys().to_vec();
-        keys.push(TrustedKey { name: name("z"), key: private(2).public(), plugins: Scope::Every });
+        keys.push(TrustedKey { name: KeyName::new("z").unwrap(), key: private(2).public(), plugins: Scope::Every });
         let judged = PackageSignature::judge(Some(&file(2, CHECKSUMS, true)), CHECKSUMS, "acme", &KeyRing::new(keys));
-        assert_eq!(judged, Ok(PackageSignature::Trusted(name("z"))));
+        assert_eq!(judged, Ok(PackageSignature::Trusted(signer("z", 2))));
     }
 
     proptest! {

@@ -14,7 +14,7 @@ use super::{id::PluginId, manifest::Manifest, version};
 pub struct Survey {
     /// Folders and links to folders that have the name of a plugin, or try to.
     pub folders: Vec<Folder>,
-    /// Files named `*.tar.gz` in the root.
+    /// What is named `*.tar.gz` in the root, folders of plugins aside.
     pub tarballs: Vec<Tarball>,
     /// Where each registered plugin should be.
     pub installs: Vec<(PluginId, Install)>,
@@ -57,8 +57,21 @@ pub struct Tarball {
     pub name: String,
     /// Its path, for people.
     pub path: String,
-    /// Not a regular file: a link, a folder, a pipe.
-    pub is_special: bool,
+    /// What bears the name.
+    pub kind: TarballKind,
+}
+
+/// What bears the name of a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TarballKind {
+    /// A regular file.
+    File,
+    /// A link, which is not followed.
+    Link,
+    /// A folder, and no plugin's.
+    Folder,
+    /// A pipe, a socket, a device.
+    Special,
 }
 
 /// Where a registered plugin should be.
@@ -144,10 +157,14 @@ impl Plan {
         self.errors.push(ItemError { path, reason: reason.into() });
     }
 
-    fn tarball(&mut self, Tarball { name, path, is_special }: Tarball) {
-        match is_special {
-            true => self.error(path, "not a regular file; links are not followed"),
-            false => self.steps.push(Step::Install(name)),
+    fn tarball(&mut self, Tarball { name, path, kind }: Tarball) {
+        match kind {
+            TarballKind::File => self.steps.push(Step::Install(name)),
+            TarballKind::Link => self.error(path, "a link is not followed; put the package itself here"),
+            TarballKind::Folder => {
+                self.error(path, "a folder with the name of a package; put the package file itself here")
+            }
+            TarballKind::Special => self.error(path, "not a regular file"),
         }
     }
 
@@ -293,16 +310,26 @@ mod tests {
 
     #[test]
     fn packages_are_installed_when_asked_and_never_at_the_start() {
-        let tarball = |name: &str, is_special| {
+        let tarball = |name: &str, kind| {
             let (name, path) = (name.to_owned(), format!("/p/{name}"));
-            Tarball { name, path, is_special }
+            Tarball { name, path, kind }
         };
-        let tarballs = vec![tarball("a.tar.gz", false), tarball("b.tar.gz", true)];
+        let tarballs = vec![
+            tarball("a.tar.gz", TarballKind::File),
+            tarball("b.tar.gz", TarballKind::Link),
+            tarball("c.tar.gz", TarballKind::Folder),
+            tarball("d.tar.gz", TarballKind::Special),
+        ];
         let survey = Survey { tarballs, ..Survey::default() };
         assert_eq!(plan(survey.clone(), false), Plan::default());
         let asked = plan(survey, true);
         assert_eq!(asked.steps, [Step::Install("a.tar.gz".to_owned())]);
-        assert_eq!(asked.errors, [error("/p/b.tar.gz", "not a regular file; links are not followed")]);
+        let errors = [
+            error("/p/b.tar.gz", "a link is not followed; put the package itself here"),
+            error("/p/c.tar.gz", "a folder with the name of a package; put the package file itself here"),
+            error("/p/d.tar.gz", "not a regular file"),
+        ];
+        assert_eq!(asked.errors, errors);
     }
 
     #[test]

@@ -111,6 +111,15 @@ pub fn unfinished(record: &PluginRecord) -> Option<Unfinished> {
     })
 }
 
+/// Whether what a record found at start speaks of has never been seen to run, so that its files are compared with the
+/// package's checksums before it does. A plugin that was only held for a change of version that did not come about ran
+/// already; and one that was put there by hand need not have checksums, it is judged otherwise.
+pub fn is_unproven(record: &PluginRecord) -> bool {
+    let note = record.state.last_upgrade.as_ref().filter(|_| unfinished(record) == Some(Unfinished::Abandon));
+    let held = note.is_some_and(|note| note.status_before == Status::Active);
+    record.state.status == Status::Registered && !record.state.sideloaded && !held
+}
+
 #[cfg(test)]
 mod tests {
     use time::macros::datetime;
@@ -155,6 +164,24 @@ mod tests {
                 assert_eq!(unfinished(&record), None);
             }
         }
+    }
+
+    #[test]
+    fn what_was_put_in_place_and_never_ran_is_unproven() {
+        assert!(is_unproven(&record("1.0.0", Status::Registered)));
+        for status in [Status::Active, Status::Error, Status::Disabled] {
+            assert!(!is_unproven(&record("1.0.0", status)), "{status}");
+        }
+        let mut held = record("1.0.0", Status::Registered);
+        held.state.last_upgrade = Some(note());
+        assert!(!is_unproven(&held), "held for an upgrade, it ran before");
+        held.state.last_upgrade = Some(LastUpgrade { status_before: Status::Registered, ..note() });
+        assert!(is_unproven(&held));
+        let mut new = record("1.1.0", Status::Registered);
+        new.state.last_upgrade = Some(note());
+        assert!(is_unproven(&new), "the new version");
+        new.state.sideloaded = true;
+        assert!(!is_unproven(&new));
     }
 
     #[test]

@@ -23,9 +23,10 @@ use kandev_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait, service::Routes};
 
+use self::secrets::Confidant;
 use crate::{
-    config::Limits,
-    domain::{capability::CapabilitySet, id::PluginId},
+    config::{Limits, Timing},
+    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
     process::HostServiceFactory,
     store::{plugin_config::PluginConfigs, plugin_state::StateStore},
     vault::Vault,
@@ -38,8 +39,7 @@ pub struct HostServices {
     configs: PluginConfigs,
     vault: Vault,
     events: Arc<dyn EventSink>,
-    calls: usize,
-    message_bytes: u64,
+    bounds: gate::Bounds,
 }
 
 impl HostServices {
@@ -49,24 +49,28 @@ impl HostServices {
         configs: PluginConfigs,
         vault: Vault,
         events: Arc<dyn EventSink>,
+        timing: &Timing,
         limits: &Limits,
     ) -> Self {
-        Self { state, configs, vault, events, calls: limits.host_calls, message_bytes: limits.message_bytes }
+        let Limits { host_calls: calls, message_bytes, .. } = *limits;
+        let bounds = gate::Bounds { calls, timeout: timing.host_call_timeout, message_bytes };
+        Self { state, configs, vault, events, bounds }
     }
 }
 
 impl HostServiceFactory for HostServices {
-    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet) -> Routes {
+    fn routes(&self, id: &PluginId, capabilities: &CapabilitySet, tenancy: &Tenancy) -> Routes {
         let service = HostService {
             plugin: id.clone(),
-            state: self.state.clone(),
+            state: self.state.under(tenancy),
             configs: self.configs.clone(),
-            vault: self.vault.clone(),
+            vault: self.vault.under(tenancy),
+            tenancy: tenancy.clone(),
             events: self.events.clone(),
         };
-        let bytes = usize::try_from(self.message_bytes).unwrap_or(usize::MAX);
+        let bytes = usize::try_from(self.bounds.message_bytes).unwrap_or(usize::MAX);
         let server = HostServer::new(service).max_decoding_message_size(bytes);
-        Routes::new(gate::Gate::new(server, id.clone(), *capabilities, self.calls, self.message_bytes))
+        Routes::new(gate::Gate::new(server, id.clone(), *capabilities, self.bounds))
     }
 }
 
@@ -76,7 +80,15 @@ struct HostService {
     state: StateStore,
     configs: PluginConfigs,
     vault: Vault,
+    tenancy: Tenancy,
     events: Arc<dyn EventSink>,
+}
+
+impl HostService {
+    /// What the plugin and its secrets have to do with each other, for one call.
+    fn secrets(&self) -> Confidant<'_> {
+        Confidant { vault: &self.vault, plugin: &self.plugin, known: self.tenancy.secrets() }
+    }
 }
 
 type Reply<T> = Result<Response<T>, Status>;
@@ -107,23 +119,23 @@ impl Host for HostService {
     }
 
     async fn get_config(&self, _: Request<GetConfigRequest>) -> Reply<GetConfigResponse> {
-        config::get(&self.configs, &self.vault, &self.plugin).await.map(Response::new)
+        config::get(&self.configs, self.secrets()).await.map(Response::new)
     }
 
     async fn get_secret(&self, request: Request<GetSecretRequest>) -> Reply<GetSecretResponse> {
-        secrets::get(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::get(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 
     async fn set_secret(&self, request: Request<SetSecretRequest>) -> Reply<SetSecretResponse> {
-        secrets::set(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::set(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 
     async fn delete_secret(&self, request: Request<DeleteSecretRequest>) -> Reply<DeleteSecretResponse> {
-        secrets::delete(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::delete(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 
     async fn reveal_secret(&self, request: Request<RevealSecretRequest>) -> Reply<RevealSecretResponse> {
-        secrets::reveal(&self.vault, &self.plugin, request.into_inner()).await.map(Response::new)
+        secrets::reveal(self.secrets(), request.into_inner()).await.map(Response::new)
     }
 }
 

@@ -108,6 +108,11 @@ pub async fn read_into(room: &Room, request: &HttpRequest, payload: Payload, bou
     read(Some(room), request, payload, bounds).await
 }
 
+/// Reads a whole body.
+pub async fn whole(request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<Bytes, ApiError> {
+    Ok(read(None, request, payload, bounds).await?.bytes)
+}
+
 /// Reads a body of JSON. The text of a refusal says where the mistake is.
 pub async fn json<T: DeserializeOwned>(request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<T, ApiError> {
     let body = read(None, request, payload, bounds).await?;

@@ -286,6 +286,7 @@ fn describe_fetch(error: &FetchError) -> Described {
 fn describe_registry(error: &RegistryError) -> Described {
     match error {
         RegistryError::NotFound(_) => plain(StatusCode::NOT_FOUND, "plugin_not_found", "plugin not found"),
+        RegistryError::RecordUnreadable(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "record_unreadable", error),
         RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
         RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
         RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
@@ -304,11 +305,13 @@ fn describe_registry(error: &RegistryError) -> Described {
         }
         RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
         RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),
+        RegistryError::NotVouchedFor { .. } => plain(StatusCode::BAD_REQUEST, "signature_required", error),
         RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::State(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::Storage(_) | RegistryError::Unreadable(_) | RegistryError::Vault(_) => trouble(error),
         RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
+        RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
         RegistryError::Stopping => stopping(),
         RegistryError::Ask(ask) => describe_ask(ask),
     }
@@ -320,6 +323,9 @@ fn describe_settings(error: &SettingsError) -> Described {
         SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
         SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
         SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        SettingsError::Damaged { cause, .. } => {
+            plain(StatusCode::CONFLICT, "config_damaged", error).with_note(redaction::diagnostic(cause, ""))
+        }
         // As for a start: the operator's own plugin, its diagnostic redacted.
         SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
         SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)
@@ -366,7 +372,6 @@ fn describe_publish(error: &PublishError) -> Described {
         PublishError::Reserved(_) => plain(StatusCode::BAD_REQUEST, "reserved_event_name", error),
         PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
         PublishError::TooDeep => plain(StatusCode::BAD_REQUEST, "event_too_deep", error),
-        PublishError::Unavailable(ask) => describe_ask(ask),
     }
 }
 
@@ -380,7 +385,6 @@ fn describe_refusal(id: &PluginId, refused: &CallRefused) -> Described {
             let text = format!("plugin \"{id}\" has too many webhook calls under way");
             plain(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", text)
         }
-        CallRefused::Ask(ask) => describe_ask(ask),
     }
 }
 

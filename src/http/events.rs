@@ -41,8 +41,7 @@ pub async fn publish(
     let limit = services.limits.event_bytes.saturating_add(services.limits.request_bytes);
     let bounds = Bounds::new(limit, &services.timing);
     let event = checked(body::json(&request, payload, bounds).await?)?;
-    let events = services.events.clone();
-    let event_id = services.tasks.finish(async move { events.publish(event).await }).await?;
+    let event_id = services.events.publish(event)?;
     Ok(HttpResponse::Accepted().json(Published { event_id }))
 }
 

@@ -13,27 +13,39 @@ use actix_web::{
 };
 use futures_util::FutureExt;
 
-use super::{ApiError, OperatorToken};
+use super::{
+    ApiError, OperatorToken,
+    query::{self, Takes},
+};
 use crate::domain::{
     action::Action,
     authorize::{Decision, authorize},
     principal::Principal,
 };
 
+/// Finds out who asks, for every decision about this request.
+pub fn identify(request: &ServiceRequest) -> Principal {
+    let principal = match request.app_data::<Data<OperatorToken>>() {
+        Some(token) => token.principal(request.headers()),
+        None => Principal::Anonymous,
+    };
+    request.extensions_mut().insert(principal);
+    principal
+}
+
 /// The middleware of one route.
 pub async fn admit(
     action: Action,
+    takes: Takes,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let http = request.request().clone();
-    let principal = match http.app_data::<Data<OperatorToken>>() {
-        Some(token) => token.principal(http.headers()),
-        None => Principal::Anonymous,
-    };
-    http.extensions_mut().insert(principal);
-    tracing::Span::current().record("principal", tracing::field::display(principal));
-    if let Err(error) = require(principal, action) {
+    if !http.extensions().contains::<Principal>() {
+        identify(&request);
+    }
+    // Who may not ask is not told what may be asked.
+    if let Err(error) = require_for(&http, action).and_then(|()| query::check(takes, http.query_string())) {
         return Ok(request.into_response(error.error_response()));
     }
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {
@@ -45,7 +57,7 @@ pub async fn admit(
     }
 }
 
-/// A second decision inside a handler, when the action depends on what is asked for.
+/// A decision; a handler asks for a second one, when the action depends on what is asked for.
 pub fn require_for(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
     let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
     require(principal, action)

@@ -1,16 +1,13 @@
 //! The operator's inbox: list, mark read, dismiss (contract/platform-rest.md §10, without workspaces: an incident of a
 //! plugin concerns the whole host).
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{ApiError, Services};
+use super::{ApiError, Services, query::Query};
 use crate::{
-    domain::{
-        clean,
-        inbox::{Item, ItemStatus},
-    },
+    domain::inbox::{Item, ItemStatus},
     store::inbox::{Filter, InboxError, Page},
 };
 
@@ -23,7 +20,7 @@ const MAX_LIMIT: u64 = 200;
 /// The query of a list.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ListQuery {
+pub struct Parameters {
     status: Option<String>,
     cursor: Option<String>,
     limit: Option<String>,
@@ -40,8 +37,8 @@ struct List {
 }
 
 /// `GET /api/v1/inbox`: a page, the newest item first.
-pub async fn list(services: web::Data<Services>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (filter, after, limit) = asked(request.query_string())?;
+pub async fn list(services: web::Data<Services>, Query(query): Query<Parameters>) -> Result<HttpResponse, ApiError> {
+    let (filter, after, limit) = asked(query)?;
     let Page { items, total_count, has_more } = services.inbox.list(filter, after, limit).await?;
     let next_cursor = items.last().filter(|_| has_more).map(|item| item.id.to_string());
     Ok(HttpResponse::Ok().json(List { items, total_count, next_cursor }))
@@ -66,10 +63,7 @@ fn item_id(text: &str) -> Result<Uuid, InboxError> {
     Uuid::parse_str(text).map_err(|_| InboxError::NotFound)
 }
 
-fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
-    let query = web::Query::<ListQuery>::from_query(query)
-        .map_err(|error| ApiError::Query(format!("invalid query: {}", clean::single_line(&error.to_string(), 200))))?;
-    let ListQuery { status, cursor, limit } = query.into_inner();
+fn asked(Parameters { status, cursor, limit }: Parameters) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
     let filter = match status.as_deref() {
         None | Some("") => Filter::Shown,
         Some("all") => Filter::All,
@@ -98,6 +92,11 @@ fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::query;
+
+    fn asked(query: &str) -> Result<(Filter, Option<Uuid>, u64), ApiError> {
+        super::asked(query::read(query)?)
+    }
 
     #[test]
     fn a_query_without_anything_shows_what_is_not_dismissed() {

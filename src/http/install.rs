@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::{
     ApiError, Services,
     body::{self, BodyError, Bounds},
+    query::Query,
     upgrade::{self, Asked},
 };
 use crate::{
@@ -72,10 +73,11 @@ struct InstallAnswer {
 /// The handler.
 pub async fn install(
     services: web::Data<Services>,
+    Query(query): Query<upgrade::Parameters>,
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = upgrade::asked(&request)?;
+    let asked = upgrade::asked(query)?;
     let slot = services.install_slots.clone().try_acquire_owned().map_err(|_| ApiError::TooManyInstalls)?;
     let host = services.clone().into_inner();
     let source = match is_multipart(&request) {

@@ -37,12 +37,15 @@ pub async fn hold_unread_body(
     }
     let upgrade = request.headers().contains_key(header::UPGRADE);
     let payload = if upgrade { declared_part(request.headers(), payload) } else { payload };
-    let shared = Shared(Rc::new(RefCell::new(payload)));
+    let shared = Shared(Rc::new(RefCell::new(Unread { payload, ended: false })));
     request.set_payload(Payload::Stream { payload: Box::pin(shared.clone()) });
     let mut answer = next.call(request).await?;
     if upgrade {
         // What follows the request is not read as another one.
         answer.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
+    if shared.0.borrow().ended {
+        return Ok(answer.map_into_boxed_body());
     }
     Ok(answer.map_body(|_, body| Holding { body: body.boxed(), _unread: shared }.boxed()))
 }
@@ -64,13 +67,22 @@ fn declared_part(headers: &HeaderMap, payload: Payload) -> Payload {
 
 /// One body with two owners: the handler reads it, the answer holds it.
 #[derive(Clone)]
-struct Shared(Rc<RefCell<Payload>>);
+struct Shared(Rc<RefCell<Unread>>);
+
+struct Unread {
+    payload: Payload,
+    /// Everything was read; nothing is left to hold.
+    ended: bool,
+}
 
 impl Stream for Shared {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Pin::new(&mut *self.0.borrow_mut()).poll_next(cx)
+        let mut unread = self.0.borrow_mut();
+        let piece = Pin::new(&mut unread.payload).poll_next(cx);
+        unread.ended |= matches!(piece, Poll::Ready(None));
+        piece
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{ApiError, Services};
+use super::{ApiError, Services, query::Query};
 use crate::{
     actors::{LogEnd, LogFollower},
     domain::{
@@ -44,7 +44,8 @@ struct Lines {
 
 /// The query as it comes; an empty value counts as left out.
 #[derive(Debug, Default, Deserialize)]
-pub struct Query {
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
     level: Option<String>,
     limit: Option<String>,
     since: Option<String>,
@@ -60,7 +61,7 @@ struct Wanted {
     follow: bool,
 }
 
-impl Query {
+impl Parameters {
     fn wanted(self) -> Result<Wanted, ApiError> {
         let given = |value: Option<String>| value.filter(|value| !value.is_empty());
         let bad = |name: &str, value: &str, accepted: &str| {
@@ -100,9 +101,9 @@ pub async fn read(
     services: web::Data<Services>,
     request: HttpRequest,
     id: web::Path<String>,
-    query: web::Query<Query>,
+    Query(query): Query<Parameters>,
 ) -> Result<HttpResponse, ApiError> {
-    let wanted = query.into_inner().wanted()?;
+    let wanted = query.wanted()?;
     let log = services.registry.log(&id).await?;
     let limit = wanted.limit.unwrap_or(services.limits.log_lines);
     if !wanted.follow {
@@ -188,16 +189,17 @@ mod tests {
     use actix_web::ResponseError;
 
     use super::*;
+    use crate::http::query;
 
     fn wanted(query: &str) -> Result<Wanted, ApiError> {
-        web::Query::<Query>::from_query(query).unwrap().into_inner().wanted()
+        query::read::<Parameters>(query)?.wanted()
     }
 
     #[test]
     fn a_query_says_level_time_number_and_whether_to_follow() {
         let all = Wanted { level: Level::Trace, since: OffsetDateTime::UNIX_EPOCH, limit: None, follow: false };
         assert_eq!(wanted("").unwrap(), all);
-        assert_eq!(wanted("level=&limit=&since=&follow=&other=1").unwrap(), all);
+        assert_eq!(wanted("level=&limit=&since=&follow=").unwrap(), all);
         let some = wanted("level=warn&limit=7&since=2026-11-29T09:00:00%2B01:00&follow=true").unwrap();
         let since = time::macros::datetime!(2026-11-29 08:00 UTC);
         assert_eq!(some, Wanted { level: Level::Warn, since, limit: Some(7), follow: true });
@@ -212,6 +214,7 @@ mod tests {
             ),
             ("limit=-1", "limit \"-1\" is not understood: write a number of lines"),
             ("since=today", "since \"today\" is not understood: write a time like 2026-11-29T09:00:00Z"),
+            ("lvl=warn", "invalid query: unknown field `lvl`, expected one of `level`, `limit`, `since`, `follow`"),
             ("follow=yes", "follow \"yes\" is not understood: write true or false"),
         ] {
             let error = wanted(query).unwrap_err();

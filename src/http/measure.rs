@@ -17,13 +17,13 @@ const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OP
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RouteLabels {
-    route: String,
+    route: &'static str,
     method: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct AnswerLabels {
-    route: String,
+    route: &'static str,
     method: &'static str,
     status: u16,
 }
@@ -43,10 +43,9 @@ impl Default for RequestFigures {
 
 impl RequestFigures {
     /// Counts an answer whose head was sent after this time.
-    pub fn answered(&self, route: &str, method: &str, status: u16, after: Duration) {
+    pub fn answered(&self, route: &'static str, method: &str, status: u16, after: Duration) {
         let method = METHODS.into_iter().find(|known| *known == method).unwrap_or("other");
-        let route = route.to_owned();
-        self.answers.get_or_create(&AnswerLabels { route: route.clone(), method, status }).inc();
+        self.answers.get_or_create(&AnswerLabels { route, method, status }).inc();
         self.latency.get_or_create(&RouteLabels { route, method }).observe(after.as_secs_f64());
     }
 

@@ -108,7 +108,7 @@ pub async fn list(services: web::Data<Services>) -> Result<HttpResponse, ApiErro
 
 /// `GET /api/plugins/{id}`: the record with the live status, and the process.
 pub async fn read(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let PluginView { record, vitals } = services.registry.get(&id).await?;
+    let PluginView { record, vitals } = services.registry.show(&id).await?;
     let figures = vitals.figures();
     let usage = match &figures.process {
         Some(process) => services.usage.sample(Some(process.pid)).await.of_group(process.pid),

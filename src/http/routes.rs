@@ -4,60 +4,85 @@
 use std::collections::BTreeMap;
 
 use actix_web::{
-    Route,
+    HttpMessage, HttpRequest, Route,
+    dev::ServiceRequest,
     http::Method,
     middleware::{Next, from_fn},
     web::{self, ServiceConfig},
 };
 
 use super::{
-    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, secrets, settings, trust, upgrade, vault,
-    webhooks,
+    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, query::Takes, secrets, settings, trust,
+    upgrade, vault, webhooks,
 };
-use crate::domain::{action::Action, clean};
-
-/// Longest reason of a refused query, in bytes.
-const SHOWN_BYTES: usize = 300;
+use crate::domain::action::Action;
 
 /// One method of one path.
 struct Endpoint {
     method: Method,
     path: &'static str,
+    /// The path for people, in figures, spans and log lines.
+    shown: &'static str,
     action: Action,
     handler: fn() -> Route,
+    takes: Takes,
+}
+
+impl Endpoint {
+    const fn takes(mut self, takes: Takes) -> Self {
+        self.takes = takes;
+        self
+    }
+
+    const fn new(method: Method, path: &'static str, action: Action, handler: fn() -> Route) -> Self {
+        Self { method, path, shown: path, action, handler, takes: Takes::Nothing }
+    }
+
+    /// For a path whose pattern has the router's own notation in it.
+    const fn shown_as(mut self, path: &'static str) -> Self {
+        self.shown = path;
+        self
+    }
 }
 
 const fn get(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::GET, path, action, handler }
+    Endpoint::new(Method::GET, path, action, handler)
 }
 
 const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::POST, path, action, handler }
+    Endpoint::new(Method::POST, path, action, handler)
 }
 
 const fn put(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::PUT, path, action, handler }
+    Endpoint::new(Method::PUT, path, action, handler)
 }
 
 const fn patch(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::PATCH, path, action, handler }
+    Endpoint::new(Method::PATCH, path, action, handler)
 }
 
 const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint { method: Method::DELETE, path, action, handler }
+    Endpoint::new(Method::DELETE, path, action, handler)
 }
 
 /// A webhook's key and what follows it; the handler takes both apart from the raw address.
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 
+/// The same for people.
+const WEBHOOK_SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
+
 /// Every route of the host.
-static TABLE: [Endpoint; 33] = [
+static TABLE: &[Endpoint] = &[
+    // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
+    // `PluginWebhookAuthenticated` when the manifest wants a login.
+    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
+    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     // The handler asks for `MetricsRead`, unless `metrics.public` is set.
     get("/metrics", Action::HealthRead, || web::to(metrics::read)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
-    post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)),
+    post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)).takes(Takes::Parameters),
     post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
     get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
     patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(settings::update)),
@@ -66,12 +91,9 @@ static TABLE: [Endpoint; 33] = [
     post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
     get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
     post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
-    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)),
-    // Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
-    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
-    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)),
+    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)).takes(Takes::Parameters),
     post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
-    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)),
+    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)).takes(Takes::Parameters),
     post("/api/v1/secrets", Action::SecretWrite, || web::to(secrets::create)),
     get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(secrets::read)),
     put("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::change)),
@@ -84,39 +106,45 @@ static TABLE: [Endpoint; 33] = [
     get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
     post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
     delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
-    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)),
+    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)).takes(Takes::Parameters),
     post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(inbox::mark_read)),
     post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
+
+/// The path of the route that took a request, as it is shown in figures, spans and log lines. Asking actix for it would
+/// match the address against every pattern again.
+#[derive(Clone, Copy)]
+pub struct Pattern(pub &'static str);
 
 /// Registers the table. Paths are matched in the table's order; other methods of a known path get 405 with `Allow`,
 /// unknown paths 404.
 pub fn configure(config: &mut ServiceConfig) {
     let mut methods: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         methods.entry(endpoint.path).or_default().push(endpoint);
     }
-    for endpoint in &TABLE {
+    for endpoint in TABLE {
         // Taken out with the path's first entry, so that each path is registered once and in order.
         let Some(endpoints) = methods.remove(endpoint.path) else { continue };
         let allow = endpoints.iter().map(|endpoint| endpoint.method.as_str()).collect::<Vec<_>>().join(", ");
-        let resource = web::resource(endpoint.path).default_service(web::to(move || {
+        let shown = endpoint.shown;
+        let resource = web::resource(endpoint.path).default_service(web::to(move |request: HttpRequest| {
             let allow = allow.clone();
+            request.extensions_mut().insert(Pattern(shown));
             async move { Err::<&str, _>(ApiError::Method { allow }) }
         }));
         config.service(endpoints.into_iter().fold(resource, |resource, endpoint| resource.route(route(endpoint))));
     }
     config.app_data(web::PathConfig::default().error_handler(|_, _| ApiError::NoRoute.into()));
-    config.app_data(web::QueryConfig::default().error_handler(|error, _| {
-        let reason = clean::single_line(&error.to_string(), SHOWN_BYTES);
-        ApiError::Query(format!("invalid query: {reason}")).into()
-    }));
     config.default_service(web::to(|| async { Err::<&str, _>(ApiError::NoRoute) }));
 }
 
 fn route(endpoint: &Endpoint) -> Route {
-    let action = endpoint.action;
-    let gate = from_fn(move |request, next: Next<_>| gate::admit(action, request, next));
+    let (action, takes, shown) = (endpoint.action, endpoint.takes, endpoint.shown);
+    let gate = from_fn(move |request: ServiceRequest, next: Next<_>| {
+        request.extensions_mut().insert(Pattern(shown));
+        gate::admit(action, takes, request, next)
+    });
     (endpoint.handler)().method(endpoint.method.clone()).wrap(gate)
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    query::Query,
 };
 use crate::{
     actors::RegistryError,
@@ -35,7 +36,8 @@ struct Fields {
 
 /// The query of the list.
 #[derive(Deserialize)]
-pub struct Query {
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
     scope: Option<String>,
     workspace_id: Option<String>,
     #[serde(default)]
@@ -88,8 +90,8 @@ pub async fn create(
 }
 
 /// `GET /api/v1/secrets`: a bare array, by name.
-pub async fn list(services: web::Data<Services>, query: web::Query<Query>) -> Result<HttpResponse, ApiError> {
-    let Query { scope, workspace_id, include_global } = query.into_inner();
+pub async fn list(services: web::Data<Services>, Query(query): Query<Parameters>) -> Result<HttpResponse, ApiError> {
+    let Parameters { scope, workspace_id, include_global } = query;
     let filter = SecretFilter::new(scope, workspace_id, include_global)?;
     let items: Vec<Item> = services.vault.list_shared(&filter).await?.into_iter().map(Item::from).collect();
     Ok(HttpResponse::Ok().json(items))

@@ -14,7 +14,10 @@ use super::{
     ApiError, Services,
     body::{self, Bounds},
 };
-use crate::actors::{Expected, ShownConfig};
+use crate::{
+    actors::{Expected, ShownConfig},
+    domain::config_schema::Submitted,
+};
 
 #[derive(Serialize)]
 struct Config {
@@ -52,24 +55,13 @@ pub async fn update(
 ) -> Result<HttpResponse, ApiError> {
     let expected = listed(&request, &header::IF_MATCH)?.unwrap_or(Expected::Anything);
     let bounds = Bounds::new(services.limits.request_bytes, &services.timing);
-    let config = match body::json(&request, payload, bounds).await.and_then(config_of) {
-        // The contract's text, which a mistake's place is no part of; it might hold a secret's first characters too.
-        Err(ApiError::Invalid(_)) => return Err(ApiError::Invalid("invalid payload".to_owned())),
-        other => other?,
-    };
+    let body = body::whole(&request, payload, bounds).await?;
+    // The contract's text: a mistake's place is no part of it, and might hold a secret's first characters.
+    let config = Submitted::read(&body).ok_or_else(|| ApiError::Invalid("invalid payload".to_owned()))?;
     let (settings, id) = (services.settings.clone(), id.into_inner());
     let save = async move { settings.save(&id, config, expected).await };
     let ShownConfig { tag, .. } = services.tasks.finish(save).await?;
     Ok(HttpResponse::Ok().insert_header((header::ETAG, format!("\"{tag}\""))).json(Updated { updated: true }))
-}
-
-/// The whole new config of a PATCH body. One that is left out, or null, is empty.
-fn config_of(mut body: Map<String, Value>) -> Result<Map<String, Value>, ApiError> {
-    match body.remove("config") {
-        None | Some(Value::Null) => Ok(Map::new()),
-        Some(Value::Object(config)) => Ok(config),
-        Some(_) => Err(ApiError::Invalid(String::new())),
-    }
 }
 
 /// The tags of `If-Match` or `If-None-Match`, unquoted; `None` without such a header. Weak ones count as strong for

@@ -4,7 +4,7 @@
 //! The route's pattern and the plugin's id are enough to find the request.
 
 use actix_web::{
-    Error,
+    Error, HttpMessage,
     body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     http::header::{HeaderName, HeaderValue},
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 use uuid::Uuid;
 
-use super::{Services, trace_context};
+use super::{Services, gate, routes::Pattern, trace_context};
 use crate::domain::clean;
 
 /// Carries the request's id in the answer, unless a plugin's answer has its own.
@@ -27,11 +27,8 @@ const SHOWN_ID_BYTES: usize = 128;
 /// The middleware.
 pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
     let id = Uuid::now_v7();
-    let span = tracing::info_span!(
-        "request",
-        request.id = %id,
-        principal = tracing::field::Empty,
-    );
+    let principal = gate::identify(&request);
+    let span = tracing::info_span!("request", request.id = %id, principal = %principal);
     trace_context::take_over(request.headers(), &span);
     async move {
         let begin = Instant::now();
@@ -44,12 +41,12 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
         {
             answer.headers_mut().insert(REQUEST_ID, value);
         }
-        let route = answer.request().match_pattern().unwrap_or_else(|| "none".to_owned());
+        let route = answer.request().extensions().get::<Pattern>().map_or("none", |Pattern(path)| *path);
         if let Some(services) = services {
             if services.traced {
-                trace_context::describe(&Span::current(), method.as_str(), &route, answer.status().as_u16());
+                trace_context::describe(&Span::current(), method.as_str(), route, answer.status().as_u16());
             }
-            services.requests.answered(&route, method.as_str(), answer.status().as_u16(), begin.elapsed());
+            services.requests.answered(route, method.as_str(), answer.status().as_u16(), begin.elapsed());
         }
         let plugin = answer.request().match_info().get("id").map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
@@ -106,9 +103,13 @@ mod tests {
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
         let answer = tracing::subscriber::with_default(subscriber, || {
             actix_web::rt::System::new().block_on(async {
+                let known = from_fn(|request: ServiceRequest, next: Next<_>| {
+                    request.extensions_mut().insert(Pattern("/plugins/{id}/{tail}"));
+                    next.call(request)
+                });
                 let own_id = || async { HttpResponse::Ok().insert_header((REQUEST_ID, "own")).finish() };
                 let app = App::new()
-                    .route("/plugins/{id}/{tail:.*}", web::post().to(HttpResponse::Ok))
+                    .route("/plugins/{id}/{tail:.*}", web::post().to(HttpResponse::Ok).wrap(known))
                     .route("/own", web::get().to(own_id))
                     .wrap(from_fn(super::request));
                 let answer = init_service(app).await.call(request.to_request()).await.unwrap();
@@ -128,7 +129,7 @@ mod tests {
         let (text, answer) = logged(request);
         for part in [
             "http.method=POST",
-            "http.route=\"/plugins/{id}/{tail:.*}\"",
+            "http.route=\"/plugins/{id}/{tail}\"",
             "http.status=200",
             "plugin.id=\"acme\"",
             "duration_ms=",

@@ -37,6 +37,8 @@ struct Keys<'a> {
 #[derive(Serialize)]
 struct Deleted {
     deleted: bool,
+    /// Whether it was a key that counted until now.
+    trusted: bool,
 }
 
 /// `GET /api/v1/trust/keys`: the keys that count now, and the files that do not.
@@ -71,9 +73,9 @@ pub async fn add(
 pub async fn remove(services: web::Data<Services>, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let name = KeyName::new(&name).map_err(|error| ApiError::Invalid(error.to_string()))?;
     let (trust, doomed) = (services.trust.clone(), name.clone());
-    services.tasks.finish(blocking(move || trust.remove(&doomed))).await?;
-    tracing::info!(key.name = %name, "a key is no longer trusted");
-    Ok(HttpResponse::Ok().json(Deleted { deleted: true }))
+    let trusted = services.tasks.finish(blocking(move || trust.remove(&doomed))).await?;
+    tracing::info!(key.name = %name, trusted, "the file of a key was removed, it is no longer trusted");
+    Ok(HttpResponse::Ok().json(Deleted { deleted: true, trusted }))
 }
 
 /// Runs file work on a blocking thread.

@@ -1,6 +1,6 @@
 //! What goes with a change of version: the terms of an install request, the answer of a dry run, and rollback.
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
 
 use super::{ApiError, Services};
@@ -16,9 +16,9 @@ use crate::{
 
 /// Query of `POST /api/plugins/install`.
 #[derive(Default, Deserialize)]
-#[serde(default)]
-struct Parameters {
-    dry_run: bool,
+#[serde(default, deny_unknown_fields)]
+pub struct Parameters {
+    dry_run: Option<String>,
     accept: String,
     sha256: String,
 }
@@ -32,12 +32,14 @@ pub struct Asked {
     pub terms: Terms,
 }
 
-/// Reads the query. A misspelt value is refused: it would silently install what was only to be looked at.
-pub fn asked(request: &HttpRequest) -> Result<Asked, ApiError> {
+/// Understands the query. A misspelt value is refused: it would silently install what was only to be looked at.
+pub fn asked(Parameters { dry_run, accept, sha256 }: Parameters) -> Result<Asked, ApiError> {
     let invalid = |text: &str| ApiError::Query(format!("invalid query: {text}"));
-    let query = web::Query::<Parameters>::from_query(request.query_string())
-        .map_err(|_| invalid("dry_run is true or false; accept and sha256 are text; each is given once at most"))?;
-    let Parameters { dry_run, accept, sha256 } = query.into_inner();
+    let dry_run = match dry_run.as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(invalid("dry_run is true or false")),
+    };
     let accept = Kinds::parse(&accept).map_err(|error| invalid(&error.to_string()))?;
     let sha256 = match sha256.as_str() {
         "" => None,
@@ -107,20 +109,18 @@ pub async fn rollback(services: web::Data<Services>, id: web::Path<String>) -> R
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
-
     use super::*;
+    use crate::http::query;
 
     fn read(query: &str) -> Result<Asked, String> {
-        let request = TestRequest::post().uri(&format!("/api/plugins/install{query}")).to_http_request();
-        asked(&request).map_err(|error| error.to_string())
+        query::read(query.trim_start_matches('?')).and_then(asked).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_query_names_what_is_accepted_and_which_package_is_meant() {
         let plain = Asked { dry_run: false, terms: Terms::default() };
         assert_eq!(read("").as_ref(), Ok(&plain));
-        assert_eq!(read("?other=1").as_ref(), Ok(&plain));
+        assert_eq!(read("?dry_run=false&accept=&sha256=").as_ref(), Ok(&plain));
         let digits = "AB".repeat(32);
         let terms = Terms { accept: Kinds::parse("signer,downgrade").unwrap(), sha256: Some([0xab; 32]) };
         assert_eq!(
@@ -134,7 +134,8 @@ mod tests {
         for (query, text) in [
             ("?dry_run=yes", "dry_run is true or false"),
             ("?dry_run=", "dry_run is true or false"),
-            ("?dry_run=true&dry_run=false", "once at most"),
+            ("?dry_run=true&dry_run=false", "duplicate field `dry_run`"),
+            ("?dryrun=true", "unknown field `dryrun`, expected one of `dry_run`, `accept`, `sha256`"),
             ("?accept=all", "capabilities, signer, downgrade"),
             ("?sha256=abc", "64 hexadecimal digits"),
         ] {

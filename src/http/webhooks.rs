@@ -46,7 +46,7 @@ pub async fn relay(
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
     let path = relay::split_path(request.uri().path()).ok_or(ApiError::NoRoute)?;
-    let plugin = services.registry.plugin(&decoded(path.id)).await?;
+    let plugin = services.registry.plugin(&decoded(path.id))?;
     let webhook = declared(&plugin, &decoded(path.key))?;
     let timeout = match webhook.effective_access() {
         WebhookAccess::Public => services.timing.webhook_timeout,
@@ -68,16 +68,28 @@ pub async fn relay(
         body: body.bytes.clone(),
     };
     let id = plugin.id();
-    let span = tracing::info_span!("webhook", plugin.id = %id, webhook.key = %webhook.key);
+    let span = tracing::debug_span!("webhook", plugin.id = %id, webhook.key = %webhook.key);
     let watch = plugin.vitals().begin_webhook();
     let answer = call_plugin(&plugin, call, timeout).instrument(span).await;
     watch.end(outcome(&answer));
-    answer
+    match answer {
+        Err(ApiError::Call(id, error)) => Err(ApiError::Call(id, without_secrets(&services, plugin.id(), error).await)),
+        answer => answer,
+    }
+}
+
+/// The plugin's text goes to the host's log: without the secrets that it was told.
+async fn without_secrets(services: &Services, id: &PluginId, error: CallError) -> CallError {
+    let CallError::Refused { code, message } = error else { return error };
+    let log = services.registry.log(id.as_str()).await;
+    // Of a plugin that is gone meanwhile nobody knows the secrets.
+    let message = log.map_or_else(|_| String::new(), |log| log.without_secrets(&message).into_owned());
+    CallError::Refused { code, message }
 }
 
 async fn call_plugin(plugin: &PluginHandle, call: WebhookRequest, timeout: Duration) -> Result<HttpResponse, ApiError> {
     let id = plugin.id();
-    let permit = plugin.begin_webhook().await.map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
+    let permit = plugin.begin_webhook().map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
     let answer = permit.client().handle_webhook(call, timeout).await;
     send(id, answer.map_err(|error| ApiError::Call(id.clone(), error))?)
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{PlatformError, events::Logged};
 use crate::{
-    actors::events::{EventBusHandle, PublishError, Relayed},
+    actors::events::{EventBusHandle, Relayed},
     store::platform::PlatformStore,
 };
 
@@ -39,7 +39,7 @@ struct Progress {
 }
 
 impl Publisher {
-    /// `poll` is the pause between two looks, and between two attempts while the database or the bus is not available;
+    /// `poll` is the pause between two looks, and between two attempts while the database is not available;
     /// `stop` has it save its place and end; what is in the log then is published at the next start.
     pub fn new(store: PlatformStore, bus: EventBusHandle, poll: Duration, stop: CancellationToken) -> Self {
         let committed = store.committed();
@@ -95,11 +95,11 @@ impl Publisher {
     }
 
     /// Publishes what is next; whether there was anything.
-    async fn publish(&self, progress: &mut Progress) -> Result<bool, PublishFault> {
+    async fn publish(&self, progress: &mut Progress) -> Result<bool, PlatformError> {
         let (events, last) = self.store.events_after(progress.published, BATCH).await?;
         let Some(last) = last else { return Ok(false) };
-        if !events.is_empty() {
-            self.bus.relay(events.into_iter().map(relayed).collect()).await?;
+        for event in events {
+            self.bus.relay(relayed(event));
         }
         progress.published = last;
         Ok(true)
@@ -114,15 +114,6 @@ impl Publisher {
             Err(error) => tracing::warn!(%error, "the place in the event log was not saved; events may come twice"),
         }
     }
-}
-
-/// Why events were not published now.
-#[derive(Debug, thiserror::Error)]
-enum PublishFault {
-    #[error(transparent)]
-    Log(#[from] PlatformError),
-    #[error(transparent)]
-    Bus(#[from] PublishError),
 }
 
 fn relayed(event: Logged) -> Relayed {

@@ -87,7 +87,8 @@ pub enum ExecutableError {
     /// Not the file that was installed.
     #[error(
         "the program {} is not the one that was installed (its SHA-256 is {found}, on record is {expected}): it was changed or \
-         is damaged; find out by whom, then uninstall the plugin and install its package again",
+         is damaged; find out by whom, then install another version of the package, roll back, or uninstall the plugin and \
+         install it again",
         .path.display()
     )]
     Changed {
@@ -100,6 +101,17 @@ pub enum ExecutableError {
     },
 }
 
+impl ExecutableError {
+    /// Whether the next attempt would find the same: what is missing or not readable may come back by itself (a file
+    /// system that is mounted late), another file is not exchanged by waiting.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            Self::Changed { .. } => true,
+            Self::Read { .. } | Self::Missing(_) | Self::NotAFile(_) => false,
+        }
+    }
+}
+
 /// Verifies executables; clones share what they remember.
 #[derive(Clone, Default)]
 pub struct Executables {
@@ -107,24 +119,25 @@ pub struct Executables {
 }
 
 impl Executables {
-    /// Compares the file with the digest on record; without one, any file will do. Blocks: reads the whole file, unless
-    /// it is the one that was read before.
+    /// Compares the file with the digest on record; without one, any file will do. What comes back is open: whoever
+    /// executes the descriptor executes what was verified. Blocks: reads the whole file, unless it is the one that was read
+    /// before.
     ///
     /// # Errors
     /// [`ExecutableError`]
-    pub fn verify(&self, path: &Path, expected: Option<&str>) -> Result<Verified, ExecutableError> {
-        let verified = self.digest(path)?;
+    pub fn verify(&self, path: &Path, expected: Option<&str>) -> Result<(Verified, File), ExecutableError> {
+        let (verified, file) = self.digest(path)?;
         match expected {
             Some(expected) if !expected.eq_ignore_ascii_case(&verified.sha256) => Err(ExecutableError::Changed {
                 path: path.to_owned(),
                 expected: expected.to_owned(),
                 found: verified.sha256,
             }),
-            Some(_) | None => Ok(verified),
+            Some(_) | None => Ok((verified, file)),
         }
     }
 
-    fn digest(&self, path: &Path) -> Result<Verified, ExecutableError> {
+    fn digest(&self, path: &Path) -> Result<(Verified, File), ExecutableError> {
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => ExecutableError::Missing(path.to_owned()),
             _ => ExecutableError::Read { path: path.to_owned(), source },
@@ -139,7 +152,7 @@ impl Executables {
         }
         let identity = Identity::of(&metadata);
         if let Some(known) = self.known().get(path).filter(|known| known.identity == identity) {
-            return Ok(known.clone());
+            return Ok((known.clone(), file));
         }
         // Taken before reading: a change while it is read makes other times, and what is remembered useless.
         let settled = identity.is_settled(OffsetDateTime::now_utc());
@@ -147,7 +160,7 @@ impl Executables {
         if settled {
             self.remember(path, verified.clone());
         }
-        Ok(verified)
+        Ok((verified, file))
     }
 
     fn remember(&self, path: &Path, verified: Verified) {
@@ -191,7 +204,7 @@ mod tests {
 
     /// As if the file had been written long ago, which cannot be made so.
     fn remember(executables: &Executables, path: &Path) -> Verified {
-        let verified = executables.verify(path, None).unwrap();
+        let (verified, _) = executables.verify(path, None).unwrap();
         executables.remember(path, verified.clone());
         verified
     }
@@ -200,7 +213,7 @@ mod tests {
     fn the_digest_on_record_must_be_the_files() {
         let (_folder, path) = program("abc");
         let executables = Executables::default();
-        assert_eq!(executables.verify(&path, Some(&ABC.to_uppercase())).unwrap().sha256, ABC);
+        assert_eq!(executables.verify(&path, Some(&ABC.to_uppercase())).unwrap().0.sha256, ABC);
         let other = "00".repeat(32);
         let error = executables.verify(&path, Some(&other)).unwrap_err().to_string();
         assert!(error.contains(&format!("its SHA-256 is {ABC}, on record is {other}")), "{error}");
@@ -213,7 +226,7 @@ mod tests {
         let mut told = remember(&executables, &path);
         told.sha256 = "told".to_owned();
         executables.remember(&path, told.clone());
-        assert_eq!(executables.verify(&path, None).unwrap(), told);
+        assert_eq!(executables.verify(&path, None).unwrap().0, told);
     }
 
     #[test]

@@ -51,6 +51,43 @@ impl GoPluginLauncher {
         Self { forker, environment, sockets, timing, ladder, message_bytes: limits.message_bytes, executables }
     }
 
+    /// Verifies the executable, spawns it, shakes hands and pings once: the plugin as goplugin knows it, and the digest
+    /// of its program.
+    ///
+    /// # Errors
+    /// [`LaunchFailure`]; nothing of the process is left then.
+    pub async fn start(&self, request: LaunchRequest) -> Result<(Plugin, String), LaunchFailure> {
+        let (spec, verified) = tokio::select! {
+            prepared = self.prepare(&request) => prepared?,
+            () = request.abort.cancelled() => return Err(LaunchFailure::Passing("the start was aborted".to_owned())),
+        };
+        let sink = sink(request.log);
+        let abort = request.abort.cancelled_owned();
+        let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
+        let plugin = launched.map_err(failure)?;
+        // What was verified is what the kernel took: it was executed by its descriptor. Left are a file that was written to
+        // in place before the kernel forbade it, and a script, which its interpreter opened by the path.
+        let executed = tokio::fs::metadata(&request.executable).await;
+        if !executed.is_ok_and(|metadata| Identity::of(&metadata) == verified.identity) {
+            plugin.kill();
+            plugin.exited().await;
+            let path = request.executable.display();
+            let text = format!("the program {path} was changed while it was being started; try again");
+            return Err(LaunchFailure::Passing(text));
+        }
+        Ok((plugin, verified.sha256))
+    }
+
+    /// A started plugin as the actors know it.
+    pub fn adopt(&self, plugin: Plugin, executable_sha256: String) -> Launched {
+        let client = ChannelClient::new(plugin.channel(), self.message_bytes);
+        Launched {
+            client: Arc::new(client),
+            process: Arc::new(Process { plugin, ladder: self.ladder }),
+            executable_sha256: Some(executable_sha256),
+        }
+    }
+
     /// Verifies the executable and makes the folders a start needs; off the async threads, since the disk may be slow.
     async fn prepare(&self, request: &LaunchRequest) -> Result<(LaunchSpec, Verified), LaunchFailure> {
         let (sockets, data_dir) = (self.sockets.clone(), request.data_dir.clone());
@@ -58,15 +95,20 @@ impl GoPluginLauncher {
         let expected = request.executable_sha256.clone();
         let work = move || {
             let verified = executables.verify(&executable, expected.as_deref());
-            let verified = verified.map_err(|error| LaunchFailure(error.to_string()))?;
+            let (verified, program) = verified.map_err(|error| match error.is_lasting() {
+                true => LaunchFailure::Lasting(error.to_string()),
+                false => LaunchFailure::Passing(error.to_string()),
+            })?;
             make_data_dir(&data_dir)?;
-            let socket_root = sockets.ensure().map_err(|error| LaunchFailure(error.to_string()))?;
-            Ok((socket_root.to_owned(), verified))
+            let socket_root = sockets.ensure().map_err(|error| LaunchFailure::Passing(error.to_string()))?;
+            Ok((socket_root.to_owned(), verified, program))
         };
         let joined = tokio::task::spawn_blocking(work).await;
-        let (socket_root, verified) = joined.map_err(|_| LaunchFailure("the host is stopping".to_owned()))??;
+        let stopping = |_| LaunchFailure::Passing("the host is stopping".to_owned());
+        let (socket_root, verified, program) = joined.map_err(stopping)??;
         let spec = LaunchSpec {
             executable: request.executable.clone(),
+            program: Some(Arc::new(program)),
             working_dir: request.install_path.clone(),
             env: self.environment.for_plugin(&request.data_dir),
             cookie: (COOKIE.0.to_owned(), COOKIE.1.to_owned()),
@@ -81,28 +123,19 @@ impl GoPluginLauncher {
 #[async_trait]
 impl Launcher for GoPluginLauncher {
     async fn launch(&self, request: LaunchRequest) -> Result<Launched, LaunchFailure> {
-        let (spec, verified) = tokio::select! {
-            prepared = self.prepare(&request) => prepared?,
-            () = request.abort.cancelled() => return Err(LaunchFailure("the start was aborted".to_owned())),
-        };
-        let sink = sink(request.log);
-        let abort = request.abort.cancelled_owned();
-        let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
-        let plugin = launched.map_err(|error| LaunchFailure(error.to_string()))?;
-        // What was verified is what the kernel took, unless the path led elsewhere in between.
-        let executed = tokio::fs::metadata(&request.executable).await;
-        if !executed.is_ok_and(|metadata| Identity::of(&metadata) == verified.identity) {
-            plugin.kill();
-            plugin.exited().await;
-            let path = request.executable.display();
-            return Err(LaunchFailure(format!("the program {path} was changed while it was being started; try again")));
+        let (plugin, sha256) = self.start(request).await?;
+        Ok(self.adopt(plugin, sha256))
+    }
+}
+
+/// A program of another machine or kind does not become one by waiting.
+fn failure(error: host::LaunchError) -> LaunchFailure {
+    use host::ExecutableError::{WrongArchitecture, WrongFormat};
+    match &error {
+        host::LaunchError::Executable(WrongArchitecture { .. } | WrongFormat { .. }) => {
+            LaunchFailure::Lasting(error.to_string())
         }
-        let client = ChannelClient::new(plugin.channel(), self.message_bytes);
-        Ok(Launched {
-            client: Arc::new(client),
-            process: Arc::new(Process { plugin, ladder: self.ladder }),
-            executable_sha256: Some(verified.sha256),
-        })
+        _ => LaunchFailure::Passing(error.to_string()),
     }
 }
 
@@ -134,14 +167,16 @@ impl PluginProcess for Process {
     }
 }
 
-/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode.
+/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode. Its parent, the
+/// plugin's own folder, is not made: an uninstall that overtook the start has removed it for good.
 fn make_data_dir(path: &Path) -> Result<(), LaunchFailure> {
-    DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(|error: io::Error| {
-        LaunchFailure(format!(
+    match DirBuilder::new().mode(0o755).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(LaunchFailure::Passing(format!(
             "cannot make the plugin's data folder {}: {error}; check that the host's user may write there",
             path.display()
-        ))
-    })
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn sink(log: LogSink) -> host::LogSink {

@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::failpoint;
 
@@ -74,8 +75,12 @@ pub fn create_private_folder(folder: &Path) -> Result<(), FileError> {
 /// Reads a regular file of at most `limit` bytes; a link is not followed.
 pub fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file =
-        rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(io::Error::from).at("open", path)?;
+    let opened = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(|error| match error {
+        // The system's own words, "too many levels of symbolic links", would send the reader looking for a circle.
+        Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a link; put the file itself there"),
+        error => error.into(),
+    });
+    let file = opened.at("open", path)?;
     let regular = file.metadata().at("read", path)?.is_file();
     if !regular {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")).at("read", path);
@@ -178,7 +183,8 @@ mod tests {
         std::os::unix::fs::symlink(&path, folder.path().join("l")).unwrap();
         assert_eq!(read_bounded(&path, 5).unwrap(), b"12345");
         assert!(read_bounded(&path, 4).is_err());
-        assert!(read_bounded(&folder.path().join("l"), 5).is_err());
+        let link = read_bounded(&folder.path().join("l"), 5).unwrap_err();
+        assert_eq!(link.source.to_string(), "it is a link; put the file itself there");
         assert!(read_bounded(folder.path(), 5).is_err());
     }
 

@@ -65,6 +65,13 @@ pub enum ConfigError {
     Unwritable,
 }
 
+impl ConfigError {
+    /// Whether a file is there that holds no config: another one may take its place.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Malformed(_) | Self::TooLarge { .. })
+    }
+}
+
 impl PluginConfigs {
     /// Configs beside the records in `folder`.
     pub fn new(folder: PathBuf, limits: &Limits) -> Self {
@@ -114,12 +121,13 @@ impl PluginConfigs {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(error.into()),
         };
-        let mut text = String::new();
-        file.take(self.max_bytes + 1).read_to_string(&mut text).await?;
-        if text.len() as u64 > self.max_bytes {
+        let mut bytes = Vec::new();
+        file.take(self.max_bytes + 1).read_to_end(&mut bytes).await?;
+        if bytes.len() as u64 > self.max_bytes {
             return Err(ConfigError::TooLarge { limit: self.max_bytes });
         }
-        Ok(text)
+        String::from_utf8(bytes)
+            .map_err(|error| ConfigError::Malformed(format!("it is no text: {}", error.utf8_error())))
     }
 }
 

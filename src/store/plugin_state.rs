@@ -6,7 +6,7 @@
 
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, QueryFilter, QuerySelect, Statement,
     sea_query::{Expr, OnConflict},
 };
 use serde_json::Value;
@@ -15,9 +15,14 @@ use time::OffsetDateTime;
 use super::db::{Db, DbFault, MayBeFault};
 use crate::{
     config::Limits,
-    domain::id::PluginId,
+    domain::{id::PluginId, tenancy::Tenancy},
     entities::{plugin_state, plugin_state_usage},
 };
+
+/// Reads one value. Written out for both databases: building it for each call would be a good part of what the most
+/// frequent Host call costs (docs/performance.md).
+const GET: &str =
+    r#"SELECT "value" FROM "plugin_state" WHERE "plugin_id" = $1 AND "scope" = $2 AND "scope_id" = $3 AND "key" = $4"#;
 
 /// Reads and writes plugin state; clones share the database.
 #[derive(Clone, Debug)]
@@ -27,6 +32,7 @@ pub struct StateStore {
     value_bytes: u64,
     plugin_bytes: u64,
     list_bytes: u64,
+    tenancy: Tenancy,
 }
 
 /// A scope: the plugin's own word and an id within it, which may be empty.
@@ -49,7 +55,7 @@ pub struct StateEntry {
     pub updated_at: OffsetDateTime,
 }
 
-/// Why a state call failed. The first four texts are for the plugin, the last is not.
+/// Why a state call failed. The texts are for the plugin, but for the last.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     /// Key, scope or scope id that cannot be stored.
@@ -84,6 +90,9 @@ pub enum StateError {
         /// The limit in bytes.
         limit: u64,
     },
+    /// A call that was under way when its plugin was uninstalled.
+    #[error("the plugin was uninstalled")]
+    Uninstalled,
     /// The database failed, or holds a value that is not JSON.
     #[error(transparent)]
     Database(#[from] DbFault),
@@ -102,7 +111,8 @@ impl MayBeFault for StateError {
             Self::Invalid { .. }
             | Self::ValueTooLarge { .. }
             | Self::QuotaExceeded { .. }
-            | Self::ListTooLarge { .. } => None,
+            | Self::ListTooLarge { .. }
+            | Self::Uninstalled => None,
         }
     }
 }
@@ -116,15 +126,28 @@ impl StateStore {
             value_bytes: limits.state_value_bytes,
             plugin_bytes: limits.state_plugin_bytes,
             list_bytes: limits.message_bytes,
+            tenancy: Tenancy::default(),
         }
+    }
+
+    /// The same store for one install of a plugin: it writes nothing any more once that is over.
+    pub fn under(&self, tenancy: &Tenancy) -> Self {
+        Self { tenancy: tenancy.clone(), ..self.clone() }
     }
 
     /// The value, `Some(Null)` for an entry that was set without one, `None` when there is no entry.
     pub async fn get(&self, plugin: &PluginId, scope: &Scope, key: &str) -> Result<Option<Value>, StateError> {
         self.check(scope, Some(key))?;
-        let query = plugin_state::Entity::find_by_id(row_key(plugin, scope, key));
-        let row = self.db.repeat(async || Ok::<_, StateError>(query.clone().one(self.db.reader()).await?)).await?;
-        row.map(|row| parse(&row.value)).transpose()
+        let row = self.db.repeat(|| self.value(plugin, scope, key)).await?;
+        row.map(|text| parse(&text)).transpose()
+    }
+
+    async fn value(&self, plugin: &PluginId, scope: &Scope, key: &str) -> Result<Option<String>, StateError> {
+        let reader = self.db.reader();
+        let key = [plugin.as_str(), &scope.name, &scope.id, key].map(sea_orm::Value::from);
+        let statement = Statement::from_sql_and_values(reader.get_database_backend(), GET, key);
+        let row = reader.query_one_raw(statement).await?;
+        Ok(row.map(|row| row.try_get_by_index(0)).transpose()?)
     }
 
     /// Sets the value, replacing an earlier one; the last write to commit stays. `now` becomes the entry's
@@ -164,8 +187,7 @@ impl StateStore {
         row: plugin_state::ActiveModel,
         size: i64,
     ) -> Result<(), StateError> {
-        let transaction = self.db.begin_write().await?;
-        let used = lock_usage(&transaction, plugin).await?;
+        let (transaction, used) = self.begin(plugin).await?;
         let total = used - stored_size(&transaction, key).await?.unwrap_or(0) + size;
         if total as u64 > self.plugin_bytes && total > used {
             return Err(StateError::QuotaExceeded { size: total as u64, limit: self.plugin_bytes });
@@ -182,8 +204,7 @@ impl StateStore {
         self.check(scope, Some(key))?;
         let key = row_key(plugin, scope, key);
         let work = async || {
-            let transaction = self.db.begin_write().await?;
-            let used = lock_usage(&transaction, plugin).await?;
+            let (transaction, used) = self.begin(plugin).await?;
             if let Some(size) = stored_size(&transaction, key.clone()).await? {
                 plugin_state::Entity::delete_by_id(key.clone()).exec(&transaction).await?;
                 write_usage(&transaction, plugin, used - size).await?;
@@ -225,18 +246,15 @@ impl StateStore {
         Ok(of_scope.all(self.db.reader()).await?)
     }
 
-    /// Removes everything of a plugin, for its uninstall.
-    pub async fn delete_all(&self, plugin: &PluginId) -> Result<(), StateError> {
-        let work = async || {
-            let transaction = self.db.begin_write().await?;
-            plugin_state::Entity::delete_many()
-                .filter(plugin_state::Column::PluginId.eq(plugin.to_string()))
-                .exec(&transaction)
-                .await?;
-            plugin_state_usage::Entity::delete_by_id(plugin.to_string()).exec(&transaction).await?;
-            Ok(transaction.commit().await?)
-        };
-        self.db.repeat(work).await
+    /// A transaction that holds the plugin's usage row, and the bytes in use. An uninstall takes the same row before it
+    /// deletes: either it waits for this transaction and deletes what it wrote, or this one finds the tenancy over.
+    async fn begin(&self, plugin: &PluginId) -> Result<(DatabaseTransaction, i64), StateError> {
+        let transaction = self.db.begin_write().await?;
+        let used = lock_usage(&transaction, plugin).await?;
+        if self.tenancy.is_over() {
+            return Err(StateError::Uninstalled);
+        }
+        Ok((transaction, used))
     }
 
     fn check(&self, scope: &Scope, key: Option<&str>) -> Result<(), StateError> {
@@ -256,6 +274,14 @@ impl StateStore {
         }
         Ok(())
     }
+}
+
+/// Removes everything of a plugin within an uninstall's transaction ([`crate::vault::Vault::delete_plugin`]).
+pub(crate) async fn delete_all(transaction: &DatabaseTransaction, plugin: &PluginId) -> Result<(), DbErr> {
+    lock_usage(transaction, plugin).await?;
+    let all = plugin_state::Entity::delete_many().filter(plugin_state::Column::PluginId.eq(plugin.to_string()));
+    all.exec(transaction).await?;
+    plugin_state_usage::Entity::delete_by_id(plugin.to_string()).exec(transaction).await.map(drop)
 }
 
 type RowKey = (String, String, String, String);
@@ -278,7 +304,7 @@ fn overwrite() -> OnConflict {
 
 /// Bytes in use; holds the plugin's usage row until the transaction ends, so that two writers of one plugin cannot
 /// both fit into the last free bytes (PostgreSQL; on SQLite there is one writer anyway).
-async fn lock_usage(transaction: &DatabaseTransaction, plugin: &PluginId) -> Result<i64, StateError> {
+async fn lock_usage(transaction: &DatabaseTransaction, plugin: &PluginId) -> Result<i64, DbErr> {
     let query = || plugin_state_usage::Entity::find_by_id(plugin.to_string()).lock_exclusive();
     if let Some(row) = query().one(transaction).await? {
         return Ok(row.size_bytes);

@@ -36,8 +36,19 @@ pub enum RecordStoreError {
 pub struct Loaded {
     /// The readable records, ordered by id.
     pub records: Vec<PluginRecord>,
-    /// Files that look like records and are not readable, with the reason; each was logged as a warning.
-    pub skipped: Vec<(PathBuf, String)>,
+    /// Files that look like records and are not readable.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A record that cannot be read.
+#[derive(Debug)]
+pub struct Skipped {
+    /// The file.
+    pub path: PathBuf,
+    /// Whose record it is; nothing when the name is no plugin's.
+    pub id: Option<PluginId>,
+    /// Why, one line.
+    pub reason: String,
 }
 
 impl RecordStore {
@@ -51,7 +62,7 @@ impl RecordStore {
         self.root.join(format!("{id}.yml"))
     }
 
-    /// Reads all records; one that is unreadable is skipped with a warning and the others load.
+    /// Reads all records; one that is unreadable is skipped and the others load.
     ///
     /// # Errors
     /// Only when the folder itself cannot be listed.
@@ -60,14 +71,15 @@ impl RecordStore {
         for name in fs::names_in(&self.root)? {
             let Some(stem) = record_stem(&name) else { continue };
             let path = self.root.join(&name);
-            let read = PluginId::new(stem)
-                .map_err(|e| e.to_string())
-                .and_then(|id| read_file(&path, id).map_err(|e| single_line(&e.to_string(), MAX_REASON_BYTES)));
+            let (id, read) = match PluginId::new(stem) {
+                Ok(id) => (Some(id.clone()), read_file(&path, id).map_err(|error| error.to_string())),
+                Err(error) => (None, Err(error.to_string())),
+            };
             match read {
                 Ok(record) => loaded.records.push(record),
                 Err(reason) => {
-                    tracing::warn!(path = %path.display(), reason, "plugin record skipped: repair or delete the file");
-                    loaded.skipped.push((path, reason));
+                    let reason = single_line(&reason, MAX_REASON_BYTES);
+                    loaded.skipped.push(Skipped { path, id, reason });
                 }
             }
         }
@@ -158,8 +170,11 @@ mod tests {
         std::fs::create_dir(root.path().join("a")).unwrap();
         let loaded = store.load_all().unwrap();
         assert_eq!(loaded.records, records);
-        let skipped: Vec<_> =
-            loaded.skipped.iter().map(|(path, _)| path.file_name().unwrap().to_str().unwrap().to_owned()).collect();
+        let skipped: Vec<_> = loaded
+            .skipped
+            .iter()
+            .map(|skipped| skipped.path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
         assert_eq!(skipped, ["Bad Id.yml", "broken.yml", "zero.yml"]);
         assert!(store.load(&PluginId::new("broken").unwrap()).is_err());
     }

@@ -133,18 +133,20 @@ impl TrustStore {
         Ok(fs::write_atomic(&path, text.as_bytes())?)
     }
 
-    /// Removes a key, or a file of that name that is none.
+    /// Removes a key, or a file of that name that is none; tells whether it was a key that counted.
     ///
     /// # Errors
     /// [`TrustError::NotFound`], [`TrustError::File`].
-    pub fn remove(&self, name: &KeyName) -> Result<(), TrustError> {
+    pub fn remove(&self, name: &KeyName) -> Result<bool, TrustError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.path(name);
         if !fs::exists(&path)? {
             return Err(TrustError::NotFound(name.clone()));
         }
+        let counted = self.load()?.keys.keys().iter().any(|key| key.name == *name);
         fs::remove_any(&path)?;
-        Ok(fs::sync_folder(&self.folder)?)
+        fs::sync_folder(&self.folder)?;
+        Ok(counted)
     }
 
     /// Deletes what a crash left half written. Only at start.
@@ -213,7 +215,7 @@ mod tests {
         world.store.add(&key("a")).unwrap();
         assert_eq!(world.store.load().unwrap().keys.keys(), [key("a"), key("b")]);
         assert!(matches!(world.store.add(&key("a")), Err(TrustError::Exists(_))));
-        world.store.remove(&key("a").name).unwrap();
+        assert!(world.store.remove(&key("a").name).unwrap(), "it counted");
         assert!(matches!(world.store.remove(&key("a").name), Err(TrustError::NotFound(_))));
         assert_eq!(world.names(), ["b"]);
     }
@@ -232,10 +234,21 @@ mod tests {
         assert_eq!(told, ["a b.pub", "bad.pub"]);
         assert!(loaded.skipped[1].error.starts_with("line 1: it is no public key"), "{loaded:?}");
         // An operator can be rid of it.
-        world.store.remove(&KeyName::new("bad").unwrap()).unwrap();
+        assert!(!world.store.remove(&KeyName::new("bad").unwrap()).unwrap(), "it never counted");
         assert_eq!(world.store.load().unwrap().skipped.len(), 1);
         world.store.sweep().unwrap();
         assert!(!world.home.path().join("trust/.tmp-x.pub").exists());
+    }
+
+    #[test]
+    fn a_link_is_not_followed_and_told_as_one() {
+        let world = world();
+        world.store.add(&key("good")).unwrap();
+        std::os::unix::fs::symlink("good.pub", world.home.path().join("trust/link.pub")).unwrap();
+        let skipped = Skipped { file: "link.pub".into(), error: "it is a link; put the file itself there".into() };
+        assert_eq!(world.store.load().unwrap().skipped, [skipped]);
+        assert!(!world.store.remove(&KeyName::new("link").unwrap()).unwrap());
+        assert_eq!(world.names(), ["good"]);
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub enum KeyTextError {
     /// No key at all.
     #[error("it holds no key")]
     Empty,
+    /// A key that everybody knows.
+    #[error("it is all zeros, which is no secret; make one with `openssl rand -hex 32`")]
+    Zero,
     /// One key twice.
     #[error("it holds the same key twice")]
     Double,
@@ -72,6 +75,9 @@ impl Key {
     }
 
     fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Result<Self, KeyTextError> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Err(KeyTextError::Zero);
+        }
         let cipher = UnboundKey::new(&AES_256_GCM, &*bytes).map_err(|_| KeyTextError::Form)?;
         let digest = Sha256::new().chain_update("kandev-host vault key id").chain_update(*bytes).finalize();
         let id = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -255,6 +261,9 @@ mod tests {
             &"é".repeat(32),
         ] {
             assert_eq!(Key::parse(text).map(drop).map_err(|error| error.to_string()), Err(form.to_owned()), "{text}");
+        }
+        for zero in ["0".repeat(64), format!("{}=", "A".repeat(43))] {
+            assert_eq!(KeyRing::parse(&zero).map(drop), Err(KeyTextError::Zero), "{zero}");
         }
         assert_eq!(KeyRing::parse(" \n,").map(drop), Err(KeyTextError::Empty));
         assert_eq!(KeyRing::parse(&format!("{HEX},{HEX}")).map(drop), Err(KeyTextError::Double));

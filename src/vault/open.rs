@@ -18,7 +18,7 @@ use super::{
     source::{self, KeyError, KeySource},
     unseal,
 };
-use crate::{config::Limits, entities::vault_entry, failpoint, store::db::Db};
+use crate::{config::Limits, domain::tenancy::Tenancy, entities::vault_entry, failpoint, store::db::Db};
 
 /// What the key check seals. Anyone may know it: that it opens is what counts.
 const CHECK_TEXT: &str = "kandev-host vault";
@@ -101,6 +101,7 @@ impl Vault {
                 plugin_secrets: limits.plugin_secrets as u64,
                 shared_secrets: limits.shared_secrets as u64,
             }),
+            tenancy: Tenancy::default(),
         };
         match check {
             Some(check) => match unseal(&ring, &check) {

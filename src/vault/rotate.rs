@@ -77,7 +77,9 @@ pub enum RotateError {
 }
 
 impl Vault {
-    /// Changes the key to `new`, or to a random one, and seals every secret anew. Other calls go on meanwhile.
+    /// Changes the key to `new`, or to a random one, and seals every secret anew. Other calls go on meanwhile. A rotation
+    /// that was not finished is finished first, with the key it began with, and is all that is done unless `new` is
+    /// another one: the file never holds more than two keys, however often a damaged entry makes it fail.
     ///
     /// # Errors
     /// [`RotateError`]; with [`RotateError::Unfinished`] the new key counts already.
@@ -87,22 +89,35 @@ impl Vault {
             KeySource::File(path) => path.clone(),
             KeySource::Given { variable, .. } => return Err(RotateError::Given { variable }),
         };
-        let key = match new {
-            Some(text) => Key::parse(text.expose_secret())?,
-            None => Key::random().map_err(KeyError::from)?,
-        };
-        let (key, source) = (Arc::new(key), self.inner.source.clone());
+        let new = new.map(|text| Key::parse(text.expose_secret())).transpose()?;
+        let source = self.inner.source.clone();
         let on_disk = blocking(move || source.read()).await?.ok_or(RotateError::Changed)?;
-        if on_disk.current().id() != self.ring().current().id() {
+        let current = self.ring().current().clone();
+        if on_disk.current().id() != current.id() {
             return Err(RotateError::Changed);
         }
+        if on_disk.count() > 1 {
+            let finished = self.finish(path.clone(), &current).await?;
+            if new.as_ref().is_none_or(|key| key.id() == current.id()) {
+                return Ok(finished);
+            }
+        }
+        let key = Arc::new(match new {
+            Some(key) => key,
+            None => Key::random().map_err(KeyError::from)?,
+        });
         if self.ring().get(key.id()).is_some() {
             return Err(RotateError::Same);
         }
-        write(path.clone(), on_disk.led_by(key.clone())).await?;
+        write(path.clone(), KeyRing::of(current).led_by(key.clone())).await?;
         failpoint::hit("vault.rotate.keyed");
         self.set_ring(self.ring().led_by(key.clone()));
-        let resealed = self.reseal_all(&key).await.map_err(RotateError::Unfinished)?;
+        self.finish(path, &key).await
+    }
+
+    /// Seals everything with the current key, then leaves it alone in the file.
+    async fn finish(&self, path: PathBuf, key: &Arc<Key>) -> Result<Rotation, RotateError> {
+        let resealed = self.reseal_all(key).await.map_err(RotateError::Unfinished)?;
         failpoint::hit("vault.rotate.resealed");
         write(path, KeyRing::of(key.clone())).await?;
         failpoint::hit("vault.rotate.done");
@@ -175,7 +190,7 @@ impl Vault {
         for row in &rows {
             let sealed = key.seal(&row.id, &unseal(&ring, row)?)?;
             rows::reseal(&transaction, &row.id, sealed).await?;
-            secrets += u64::from(row.id != rows::CHECK_ID);
+            secrets += u64::from(rows::is_secret(row));
         }
         transaction.commit().await?;
         Ok(Batch { rows: rows.len(), secrets })

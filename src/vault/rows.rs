@@ -1,14 +1,19 @@
 //! The statements of the vault: rows in, rows out. What is in a ciphertext is not known here.
 
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect, sea_query::OnConflict,
+    ActiveValue::Set,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect,
+    sea_query::{Expr, OnConflict},
 };
 use time::OffsetDateTime;
 
 use super::key::Sealed;
 use crate::{
-    domain::{id::PluginId, secret::SecretKind},
+    domain::{
+        id::PluginId,
+        secret::{SecretKind, VaultId},
+    },
     entities::vault_entry::{ActiveModel, Column, Entity, Model},
     entities::vault_share,
 };
@@ -37,12 +42,20 @@ pub async fn lock_check(transaction: &DatabaseTransaction) -> Result<Option<Mode
     Entity::find_by_id(CHECK_ID).lock_exclusive().one(transaction).await
 }
 
-/// Every entry of one kind.
+/// Every secret of one kind; revisions of configs are none.
 pub async fn count(connection: &impl ConnectionTrait, kind: SecretKind) -> Result<u64, DbErr> {
-    Entity::find().filter(Column::Kind.eq(kind.name())).count(connection).await
+    // As `VaultId::revision` makes it.
+    let is_no_revision = Expr::cust("id <> 'plugin:' || owner || ':config:'");
+    Entity::find().filter(Column::Kind.eq(kind.name())).filter(is_no_revision).count(connection).await
 }
 
-/// Every entry but the key check.
+/// Whether an entry is somebody's secret, and none of the host's own.
+pub fn is_secret(row: &Model) -> bool {
+    let is_revision = |owner: PluginId| row.id == VaultId::revision(&owner).as_str();
+    row.id != CHECK_ID && !PluginId::new(&row.owner).is_ok_and(is_revision)
+}
+
+/// Every entry but the key check, revisions of configs included: they too are lost with the key.
 pub async fn count_all(connection: &impl ConnectionTrait) -> Result<u64, DbErr> {
     Entity::find().filter(Column::Id.ne(CHECK_ID)).count(connection).await
 }

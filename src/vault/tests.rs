@@ -10,7 +10,10 @@ use super::*;
 use crate::{
     config::Limits,
     domain::shared_secret::{SecretFilter, SecretScope},
-    store::db::tests::{on_both_databases, sqlite, tamper},
+    store::{
+        db::tests::{on_both_databases, sqlite, tamper},
+        plugin_state::{Scope, StateStore},
+    },
 };
 
 /// A folder with a key file, and vaults of one database opened with it.
@@ -167,7 +170,7 @@ async fn a_namespace_goes_whole_and_no_other_with_it(db: Db) {
         vault.share(shared, &plugin(id)).await.unwrap();
     }
     for _ in 0..2 {
-        vault.delete_namespace(&plugin("acme")).await.unwrap();
+        vault.delete_plugin(&plugin("acme")).await.unwrap();
     }
     assert_eq!(value(&vault, &own("acme", "k")).await, None);
     assert_eq!(value(&vault, &config("f")).await, None);
@@ -181,6 +184,28 @@ async fn a_namespace_goes_whole_and_no_other_with_it(db: Db) {
 }
 
 /// Field case 58.
+async fn a_plugin_goes_with_its_state_or_not_at_all_and_nothing_comes_after(db: Db) {
+    let world = World::new(db.clone());
+    let (acme, tenancy) = (plugin("acme"), Tenancy::default());
+    let vault = world.vault().await.under(&tenancy);
+    let state = StateStore::new(db, &world.limits).under(&tenancy);
+    let here = Scope { name: "s".to_owned(), id: String::new() };
+    let now = OffsetDateTime::UNIX_EPOCH;
+    vault.set(&own("acme", "k"), secret("kept")).await.unwrap();
+    state.set(&acme, &here, "k", &serde_json::json!({}), now).await.unwrap();
+    world.sql("ALTER TABLE plugin_state RENAME TO elsewhere").await;
+    assert!(matches!(vault.delete_plugin(&acme).await, Err(VaultError::Database(_))));
+    world.sql("ALTER TABLE elsewhere RENAME TO plugin_state").await;
+    assert_eq!(value(&vault, &own("acme", "k")).await.as_deref(), Some("kept"), "the whole is undone");
+    assert!(state.get(&acme, &here, "k").await.unwrap().is_some());
+    tenancy.end();
+    vault.delete_plugin(&acme).await.unwrap();
+    assert_eq!(vault.set(&own("acme", "k"), secret("late")).await, Err(VaultError::Uninstalled));
+    assert_eq!(value(&vault, &own("acme", "k")).await, None);
+    assert_eq!(state.get(&acme, &here, "k").await.unwrap(), None);
+    world.vault().await.under(&Tenancy::default()).set(&own("acme", "k"), secret("new")).await.unwrap();
+}
+
 async fn a_row_that_was_changed_or_moved_is_an_error_and_never_none(db: Db) {
     let world = World::new(db);
     let vault = world.vault().await;
@@ -281,6 +306,32 @@ async fn a_rotation_keeps_every_secret_and_the_old_key_opens_none(db: Db) {
     assert!(matches!(wrong, VaultOpenError::Wrong { entries: 231, .. }), "{wrong}");
 }
 
+async fn an_unfinished_rotation_is_finished_before_one_to_another_key(db: Db) {
+    let world = World::new(db);
+    let vault = world.vault().await;
+    vault.set(&config("a"), secret("a")).await.unwrap();
+    vault.set(&config("b"), secret("b")).await.unwrap();
+    world.sql("UPDATE vault_entry SET nonce = ciphertext WHERE id = 'plugin:acme:config:b'").await;
+    let begun = KeyRing::of(Key::random().unwrap());
+    assert!(vault.rotate(Some(secret(&begun.text()))).await.is_err());
+    vault.set(&config("b"), secret("again")).await.unwrap();
+    let again = vault.rotate(Some(secret(&begun.text()))).await.unwrap();
+    assert_eq!(again.key_id, begun.ids(), "the same key once more is the same rotation");
+    let other = KeyRing::of(Key::random().unwrap());
+    assert_eq!(vault.rotate(Some(secret(&other.text()))).await.unwrap().key_id, other.ids());
+    assert_eq!(world.keys_on_disk().ids(), other.ids());
+}
+
+async fn a_configs_revision_is_no_secret_that_is_counted(db: Db) {
+    let world = World::new(db);
+    let vault = world.vault().await;
+    let changes = [config("a"), config("x:config:"), VaultId::revision(&plugin("acme"))];
+    vault.apply(changes.map(|id| (id, Some(secret("s")))).into()).await.unwrap();
+    assert_eq!(vault.status().await.unwrap().secrets[0], (SecretKind::Config, 2));
+    assert_eq!(vault.rotate(None).await.unwrap().resealed, 2);
+    assert_eq!(value(&vault, &VaultId::revision(&plugin("acme"))).await.as_deref(), Some("s"));
+}
+
 async fn readers_and_writers_go_on_while_the_key_changes(db: Db) {
     let world = World::new(db);
     let vault = world.vault().await;
@@ -354,11 +405,19 @@ async fn a_damaged_entry_keeps_both_keys_until_it_is_gone(db: Db) {
     let error = vault.rotate(None).await.unwrap_err();
     assert!(matches!(&error, RotateError::Unfinished(VaultError::Damaged { id }) if id == config("b").as_str()));
     assert_eq!(world.keys_on_disk().count(), 2);
+    let both = world.keys_on_disk().ids();
+    for _ in 0..3 {
+        assert!(matches!(vault.rotate(None).await, Err(RotateError::Unfinished(_))));
+        let other = KeyRing::of(Key::random().unwrap()).text();
+        assert!(matches!(vault.rotate(Some(secret(&other))).await, Err(RotateError::Unfinished(_))));
+        assert_eq!(world.keys_on_disk().ids(), both, "no further key comes into the file");
+    }
     let vault = world.vault().await;
     assert_eq!(value(&vault, &config("a")).await.as_deref(), Some("a"));
     vault.delete(&config("b")).await.unwrap();
-    vault.rotate(None).await.unwrap();
-    assert_eq!(world.keys_on_disk().count(), 1);
+    let finished = vault.rotate(None).await.unwrap();
+    assert_eq!(world.keys_on_disk().ids(), finished.key_id, "the rotation that was begun is finished");
+    assert!(both.starts_with(&finished.key_id));
     assert_eq!(value(&world.vault().await, &config("a")).await.as_deref(), Some("a"));
 }
 
@@ -442,10 +501,13 @@ on_both_databases!(
     several_changes_are_done_together_or_not_at_all,
     a_plugin_has_its_own_room_and_may_replace_when_it_is_full,
     a_namespace_goes_whole_and_no_other_with_it,
+    a_plugin_goes_with_its_state_or_not_at_all_and_nothing_comes_after,
     a_row_that_was_changed_or_moved_is_an_error_and_never_none,
     a_wrong_or_missing_key_ends_the_opening_and_touches_nothing,
     an_empty_vault_takes_any_key,
     a_rotation_keeps_every_secret_and_the_old_key_opens_none,
+    an_unfinished_rotation_is_finished_before_one_to_another_key,
+    a_configs_revision_is_no_secret_that_is_counted,
     readers_and_writers_go_on_while_the_key_changes,
     an_interrupted_rotation_is_finished_at_the_next_opening,
     a_key_in_a_variable_is_changed_by_putting_the_new_one_first,

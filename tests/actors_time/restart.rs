@@ -27,6 +27,18 @@ fn restarts_come_after_1_2_4_8_and_16_seconds_and_then_no_more() {
 }
 
 #[test]
+fn what_no_attempt_can_mend_ends_the_row_at_once_with_its_own_text() {
+    run(async |world| {
+        world.fakes.launches("acme", [Launch::Up, Launch::Fails("no line"), Launch::FailsForGood("another file")]);
+        world.registry.enable("acme").await.unwrap();
+        world.fakes.crash("acme");
+        world.at(4000.0).await;
+        assert_eq!(world.fakes.calls("acme"), ["0 launch 1", "0 end 1", "1 launch 2", "3 launch 3"]);
+        assert_eq!(world.on_disk("acme").await, (Status::Error, false, 0, Some("another file".into())));
+    });
+}
+
+#[test]
 fn a_crash_one_second_before_the_stability_time_goes_on_with_the_row_and_one_second_after_it_begins_anew() {
     run(async |world| {
         world.registry.enable("acme").await.unwrap();

@@ -40,10 +40,11 @@ const PARTS: [Part; 19] = [
 ];
 
 /// What `domain` may name beside `std`: crates without I/O, clock and async.
-const PURE_CRATES: [&str; 18] = [
+const PURE_CRATES: [&str; 19] = [
     "std",
     "core",
     "alloc",
+    "aho_corasick",
     "base64",
     "ed25519_dalek",
     // Without its features that fetch: the offline option refuses what is left.

@@ -3,7 +3,7 @@
 use crate::command::Desk;
 
 /// Every command, and the groups.
-pub const COMMANDS: [&[&str]; 45] = [
+pub const COMMANDS: &[&[&str]] = &[
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
@@ -55,7 +55,7 @@ pub const COMMANDS: [&[&str]; 45] = [
 fn every_command_has_help_with_examples() {
     let desk = Desk::new();
     for command in COMMANDS {
-        let done = desk.run(&[command, &["--help"]].concat()).expect(0);
+        let done = desk.run(&[*command, &["--help"]].concat()).expect(0);
         assert!(done.out.contains("Usage: kandev-host"), "{command:?}: {}", done.out);
         assert!(done.out.contains("Examples:"), "{command:?}: {}", done.out);
         assert_eq!(done.err, "");
@@ -66,7 +66,7 @@ fn every_command_has_help_with_examples() {
 fn wrong_usage_of_every_command_is_exit_code_2() {
     let desk = Desk::new();
     for command in COMMANDS {
-        let done = desk.run(&[command, &["--no-such-flag"]].concat()).expect(2);
+        let done = desk.run(&[*command, &["--no-such-flag"]].concat()).expect(2);
         assert!(done.err.contains("--no-such-flag") && done.out.is_empty(), "{command:?}: {done:?}");
     }
 }

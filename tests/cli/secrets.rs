@@ -43,6 +43,9 @@ async fn a_secrets_whole_life() {
     assert_eq!(desk.run(&["secret", "remove", "token"]).expect(0).out, "token is removed\n");
     let gone = desk.run(&["secret", "remove", "token"]).expect(4);
     assert_eq!(gone.err, "kandev-host: no secret is called \"token\"; `kandev-host secret list` shows what there is\n");
+    let nothing = with_input(&desk, "\n", &["secret", "set", "x"]).expect(2);
+    assert_eq!(nothing.err, "kandev-host: standard input holds nothing: there is no secret in it\n");
+    with_input(&desk, "", &["vault", "rotate", "--key-file", "-"]).expect(2);
     let absent = desk.run(&["secret", "set", "x", "--file", "absent"]).expect(1);
     assert!(absent.err.starts_with("kandev-host: cannot read the secret from absent: "), "{}", absent.err);
 }

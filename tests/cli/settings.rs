@@ -73,7 +73,11 @@ async fn what_is_wrong_with_settings_is_told_with_its_exit_code() {
     let told = run(&["target=https://a.test", "token=visible"], 2);
     assert!(told.contains("--secret-from-stdin") && !told.contains("visible"), "{told}");
     assert!(run(&["--secret-from-stdin", "token"], 2).contains("standard input holds no secret"));
-    assert!(run(&["--from-file", "absent.yaml"], 1).contains("cannot read absent.yaml: "));
+    let absent = "kandev-host: cannot read absent.yaml: No such file or directory (os error 2)\n";
+    assert_eq!(run(&["--from-file", "absent.yaml"], 1), absent);
+    assert!(run(&["free=9007199254740993"], 2).contains("the number for \"free\" has more digits than a plugin gets"));
+    let since = desk.run(&["plugin", "logs", "demo", "--since", "yesterday"]).expect(2).err;
+    assert!(since.contains("write a time like 2026-11-29T09:00:00Z"), "{since}");
     std::fs::write(desk.path().join("list.yaml"), "- a\n").unwrap();
     assert!(run(&["--from-file", "list.yaml"], 2).contains("list.yaml is not a mapping of fields to values"));
     run(&[], 2);
@@ -83,6 +87,11 @@ async fn what_is_wrong_with_settings_is_told_with_its_exit_code() {
         "{told}"
     );
     assert_eq!(run(&["retries=many"], 4).lines().count(), 3, "both fixed rules");
+    let file = host.plugins().join("demo.config.yml");
+    std::fs::write(&file, "- damaged\n").unwrap();
+    assert!(run(&["target=https://a.test"], 4).contains("the config file demo.config.yml is damaged"));
+    std::fs::write(desk.path().join("whole.yaml"), "target: https://a.test\n").unwrap();
+    run(&["--from-file", "whole.yaml"], 0);
     host.set_switches("demo", &json!({"crash_before_handshake": 7}));
     assert!(run(&["target=https://a.test"], 5).contains("config saved but restart of \"demo\" failed: "));
 }

@@ -33,9 +33,12 @@ fn keys_that_were_made_here_sign_packages_that_verify() {
     let packed = desk.run(&["plugin", "pack", "p", "--sign", "acme.key", "--json"]).expect(0).json();
     assert_eq!((&packed["signed"], &packed["key"]), (&json!(true), &made["key"]));
     let verdict = desk.run(&["plugin", "verify", PACKAGE, "--key", "acme.pub", "--json"]).expect(0).json();
-    assert_eq!(verdict, json!({"id": "demo", "version": "1.2.3", "signature": "trusted", "signer": "acme"}));
+    assert_eq!(
+        verdict,
+        json!({"id": "demo", "version": "1.2.3", "signature": "trusted", "signer": "acme", "key": made["key"]})
+    );
     let shown = desk.run(&["plugin", "verify", PACKAGE, "--key", "acme.pub"]).expect(0).out;
-    assert_eq!(shown, "plugin:  demo 1.2.3\nsigner:  acme\n");
+    assert_eq!(shown, format!("plugin:  demo 1.2.3\nsigner:  acme\nkey:     {}\n", made["key"].as_str().unwrap()));
 
     // The same key over the same files gives the same bytes; over other files the signature is made anew.
     let bytes = fs::read(desk.path().join(PACKAGE)).unwrap();
@@ -64,10 +67,54 @@ fn keys_are_never_replaced_and_a_private_one_must_be_private() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     desk.run(&["plugin", "pack", "p", "--sign", "open.key"]).expect(0);
     // The wrong half, each way; a private key is not shown.
-    desk.run(&["plugin", "pack", "p", "--sign", "acme.pub"]).expect(1);
+    let public = |path: &str| {
+        format!(
+            "kandev-host: {path} holds no private key: it is a public key: packages are signed with the private one, the \
+             file of `plugin keygen` that ends in .key\n"
+        )
+    };
+    assert_eq!(desk.run(&["plugin", "pack", "p", "--sign", "acme.pub"]).expect(1).err, public("acme.pub"));
+    let trusted = format!("plugins: *\n{}", fs::read_to_string(desk.path().join("acme.pub")).unwrap());
+    fs::write(desk.path().join("trusted.pub"), trusted).unwrap();
+    assert_eq!(desk.run(&["plugin", "pack", "p", "--sign", "trusted.pub"]).expect(1).err, public("trusted.pub"));
     let done = desk.run(&["plugin", "verify", PACKAGE, "--key", "open.key"]).expect(1);
     assert!(done.err.contains("it is a private key"), "{}", done.err);
     assert!(!done.err.contains(String::from_utf8_lossy(&key).lines().nth(1).unwrap()));
+}
+
+#[test]
+fn what_is_not_there_is_told_once_with_what_to_do() {
+    let desk = desk();
+    desk.run(&["plugin", "keygen", "acme"]).expect(0);
+    std::os::unix::fs::symlink("acme.pub", desk.path().join("link.pub")).unwrap();
+    let none = "No such file or directory (os error 2)";
+    for (arguments, text) in [
+        (&["verify", "none"][..], format!("cannot read none: {none}; name a package file")),
+        (&["verify", "p"], "cannot read p: it is not a regular file; name a package file".into()),
+        (&["inspect", "none"], format!("cannot read none: {none}; name a package file")),
+        (
+            &["install", "none", "--host", "http://127.0.0.1:1", "--token", "x"],
+            format!("cannot read none: {none}; name a package file or an http(s) address"),
+        ),
+        (&["pack", "none"], format!("cannot pack none: {none}; name the folder that has manifest.yaml")),
+        (&["pack", "p", "--sign", "none"], format!("could not open none: {none}; name a key file")),
+        (
+            &["verify", "none", "--key", "link.pub"],
+            "could not open link.pub: it is a link; put the file itself there; name a key file".into(),
+        ),
+        (
+            &["keygen", "none/acme"],
+            format!("cannot write none/acme.key: {none}; make its folder first, or choose another one"),
+        ),
+        (
+            &["keygen", "acme"],
+            "cannot write acme.key: File exists (os error 17); an existing key is never replaced: choose another name"
+                .into(),
+        ),
+    ] {
+        let done = desk.run(&[&["plugin"], arguments].concat()).expect(1);
+        assert_eq!(done.err, format!("kandev-host: {text}\n"), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -114,7 +161,10 @@ fn without_keys_the_trusted_keys_of_the_home_count_for_their_plugins() {
     let done = desk.run(&["plugin", "verify", PACKAGE]).expect(0);
     assert!(done.err.contains("warning: broken.pub is skipped: "), "{}", done.err);
     let shown = desk.run(&["plugin", "inspect", PACKAGE]).expect(0).out;
-    assert!(shown.contains("signature:     trusted\nsigner:        acme\n"), "{shown}");
+    assert!(
+        shown.contains("signature:     trusted\nkey:           ") && shown.contains("\nsigner:        acme\n"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -187,6 +237,9 @@ async fn keys_are_trusted_listed_and_removed_on_a_running_host() {
     assert!(show.contains("\nsigned:        yes, by acme\n"), "{show}");
 
     assert_eq!(desk.run(&["trust", "remove", "acme"]).expect(0).out, "acme is no longer trusted\n");
+    fs::write(host.home().join("trust/broken.pub"), "nonsense").unwrap();
+    let done = desk.run(&["trust", "remove", "broken"]).expect(0);
+    assert_eq!(done.out, "the file broken.pub is removed; it was no usable key and never counted\n");
     let done = desk.run(&["trust", "remove", "acme"]).expect(4);
     assert!(done.err.contains("no trusted key is named \"acme\""), "{}", done.err);
     desk.run(&["trust", "remove", "../acme"]).expect(2);

@@ -267,38 +267,92 @@ async fn a_schema_that_cannot_be_used_is_a_warning_and_one_that_reaches_out_is_r
     save(&host, json!({"r": 1, "a": "y"})).await;
 }
 
+/// Sends a PATCH whose body is this text.
+async fn patch_text(host: &Host, body: &str) -> (u16, Value) {
+    let request = host.client().patch(format!("{}/api/plugins/{ID}", host.url())).bearer_auth(TOKEN);
+    let answer = crate::support::host::answer(request.header("content-type", "application/json").body(body.to_owned()));
+    let answer = answer.await;
+    (answer.status, answer.body)
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_secret_is_in_no_line_of_the_host_and_in_no_file() {
-    let marker = "mArKeR-5ecret-0815";
+async fn a_number_that_would_be_changed_is_refused_and_one_that_is_kept_arrives_as_it_is() {
     let host = installed(Guest::Rust).await;
-    save(&host, json!({"url": "http://a", "token": marker})).await;
-    assert_eq!(seen(&host).await["token"], marker);
-    patch(&host, json!({"url": "nowhere", "token": marker})).await;
-    patch(&host, json!({"token": marker, "10": marker})).await;
-    host.get(&format!("/api/plugins/{ID}/webhooks/error?text=token={marker}")).await;
-    host.set_switches(ID, &json!({"panic_before_handshake": format!("cannot log in, token={marker}")}));
-    let (_, failed) = patch(&host, json!({"url": "http://b", "token": MASK})).await;
-    assert!(failed["error"].as_str().unwrap().contains("token=[REDACTED]"), "{failed}");
-    let record = host.plugin(ID).await;
-    assert!(!format!("{failed}{record}{}", shown(&host).await).contains(marker));
-    let log = host.log();
-    let lines: Vec<_> = log.lines().filter(|line| line.contains(marker)).collect();
-    assert!(lines.iter().all(|line| line.contains(" plugin: ")), "{lines:?}");
-    let mut folders = vec![host.home().to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if !path.starts_with(host.data(ID))
-                && !path.ends_with("host.log")
-                && path.extension().is_none_or(|e| e != "log")
-            {
-                let bytes = std::fs::read(&path).unwrap_or_default();
-                assert!(!bytes.windows(marker.len()).any(|part| part == marker.as_bytes()), "{}", path.display());
-            }
-        }
+    for number in ["123456789012345678901234567890", "9007199254740993", "3.14159265358979323846"] {
+        let (status, body) =
+            patch_text(&host, &format!(r#"{{"config":{{"url":"http://a","deep":[{number}]}}}}"#)).await;
+        assert_eq!((status, &body["code"]), (400, &json!("config_invalid")), "{body}");
+        assert_eq!(body["violations"][0]["path"], "/deep/0", "{body}");
+        assert!(!body.to_string().contains(number), "{body}");
     }
+    let (status, body) = patch_text(&host, r#"{"config":{"url":"http://a","n":[9007199254740992,1.5,-0.25]}}"#).await;
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(seen(&host).await["n"].to_string(), "[9007199254740992,1.5,-0.25]");
+    let (status, body) = patch_text(&host, r#"{"config":null}"#).await;
+    assert_eq!((status, body), (400, json!({"error": "invalid payload", "code": "invalid_payload"})));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_file_is_told_and_a_whole_new_config_takes_its_place() {
+    let host = installed(Guest::Rust).await;
+    save(&host, json!({"url": "http://a", "token": "old"})).await;
+    let path = host.plugins().join(format!("{ID}.config.yml"));
+    for damage in [&b"- hunter2: [\n"[..], b"\xff\xfe", &vec![b'#'; 3 * 1024 * 1024]] {
+        std::fs::write(&path, damage).expect("the file is damaged");
+        let told = host.get(&format!("/api/plugins/{ID}/config")).await.expect(409);
+        let text = "the config file demo.config.yml is damaged: correct it in the plugins folder, or send a whole new config \
+                    by PATCH";
+        assert_eq!(told, json!({"error": text, "code": "config_damaged"}));
+        let (status, body) = patch(&host, json!({"url": "http://b", "token": MASK})).await;
+        let text = "the config file demo.config.yml is damaged: nothing can be kept of it; send new values for \"token\", \
+                    or leave them out";
+        assert_eq!((status, body), (409, json!({"error": text, "code": "config_damaged"})));
+        assert_eq!(std::fs::read(&path).unwrap(), damage, "a refused save changes nothing");
+        save(&host, json!({"url": "http://b", "token": "new"})).await;
+        assert_eq!(seen(&host).await, json!({"url": "http://b", "token": "new"}));
+        std::fs::write(&path, damage).expect("the file is damaged");
+        save(&host, json!({"url": "http://c"})).await;
+        assert_eq!(seen(&host).await, json!({"url": "http://c"}));
+        assert_eq!(host.get("/api/v1/vault").await.expect(200)["secrets"]["config"], 0, "no secret is left behind");
+    }
+}
+
+/// A plugin that takes long to start, and fails fast when it does not.
+const SLOW: &str = "[timing]\nrestart_delays = [\"100ms\", \"1h\"]\ndrain_grace = \"300ms\"\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_save_during_a_start_starts_the_plugin_again_and_whoever_waits_for_the_start_gets_it() {
+    let host = Arc::new(Host::start_with(Settings::toml(SLOW)).await);
+    host.install(&package(Guest::Rust, "1.0.0")).await;
+    host.command(ID, "disable").await.expect(200);
+    host.set_switches(ID, &json!({"slow_start_ms": 1500}));
+    let enabling = tokio::spawn({
+        let host = Arc::clone(&host);
+        async move { host.command(ID, "enable").await }
+    });
+    crate::support::eventually("the start is under way", || async { starts(&host) == 2 }).await;
+    save(&host, json!({"url": "http://new"})).await;
+    enabling.await.expect("no panic").expect(200);
+    assert_eq!((starts(&host), host.plugin(ID).await["status"].clone()), (3, json!("active")));
+    assert_eq!(seen(&host).await, json!({"url": "http://new"}));
+
+    // The same during an automatic restart.
+    let pid = host.plugin_pid(ID).expect("a pid");
+    crate::support::kill(pid, crate::support::Signal::KILL);
+    crate::support::eventually("the restart is under way", || async { starts(&host) == 4 }).await;
+    assert_eq!(host.plugin(ID).await["status"], "error");
+    save(&host, json!({"url": "http://newer"})).await;
+    assert_eq!((starts(&host), host.plugin(ID).await["status"].clone()), (5, json!("active")));
+    assert_eq!(seen(&host).await, json!({"url": "http://newer"}));
+
+    // One that waits for its restart is left to it.
+    host.set_switches(ID, &json!({"crash_before_handshake": 7}));
+    crate::support::kill(host.plugin_pid(ID).expect("a pid"), crate::support::Signal::KILL);
+    crate::support::eventually("the second restart is awaited", || async { starts(&host) == 6 }).await;
+    host.status(ID, "error").await;
+    save(&host, json!({"url": "http://newest"})).await;
+    let record = host.plugin(ID).await;
+    assert_eq!((&record["status"], &record["restarting"]), (&json!("error"), &json!(true)), "{record}");
 }
 
 on_both!(saves_of_a_running_plugin_follow_each_other_and_the_last_one_is_what_it_runs_with, |guest| {

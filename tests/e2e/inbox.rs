@@ -136,3 +136,72 @@ async fn a_database_that_is_down_delays_an_item_and_loses_none() {
     let items = items(&host, "demo", "resolved").await;
     assert_eq!(items.len(), 1, "an incident that began and ended meanwhile: {items:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_record_that_cannot_be_read_is_an_incident_until_it_is_repaired_installed_again_or_removed() {
+    let mut host = Host::start_with(Settings::toml(FAST)).await;
+    let packages = ["mended", "replaced", "removed"].map(|id| Package::of(Guest::Rust, id, "1.0.0"));
+    for package in &packages {
+        host.install(package).await;
+    }
+    let dies = host.upload(
+        Package::of(Guest::Rust, "failed", "1.0.0").switches(&json!({"crash_before_handshake": 3})).archive().await,
+    );
+    dies.await.expect(201);
+    let before = items(&host, "failed", "open").await[0].clone();
+    assert_eq!(host.stop().await, Some(0));
+    let plugins_folder = host.plugins();
+    let file = |id: &str| plugins_folder.join(format!("{id}.yml"));
+    let kept = std::fs::read(file("mended")).unwrap();
+    for id in ["failed", "mended", "removed", "replaced"] {
+        std::fs::write(file(id), "status: [").unwrap();
+    }
+    host.spawn().await;
+
+    let plugins = host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().clone();
+    let ids: Vec<_> = plugins.iter().map(|plugin| plugin["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["failed", "mended", "removed", "replaced"]);
+    for plugin in &plugins {
+        let (id, text) = (plugin["id"].as_str().unwrap(), plugin["last_error"].as_str().unwrap());
+        assert_eq!((&plugin["status"], &plugin["version"]), (&json!("error"), &json!("unknown")), "{plugin}");
+        assert!(text.contains(&format!("/plugins/{id}.yml cannot be read: ")), "{text}");
+        assert!(
+            text.ends_with(
+                "; repair the file and restart the host, install the package again, or uninstall the plugin"
+            ),
+            "{text}"
+        );
+        let open = items(&host, id, "open").await.into_iter().find(|item| item["entity_id"] == id).unwrap();
+        assert_eq!(open["description"], text);
+        assert!(id != "failed" || open["id"] == before["id"], "the incident goes on: {open}");
+        for command in ["enable", "disable", "rollback"] {
+            assert_eq!(host.command(id, command).await.expect(503)["code"], "record_unreadable");
+        }
+        assert_eq!(host.get(&format!("/api/plugins/{id}/config")).await.expect(503)["code"], "record_unreadable");
+        assert_eq!(std::fs::read(file(id)).unwrap(), b"status: [", "the file is left alone");
+    }
+    let metrics = host.get("/metrics").await.expect(200);
+    let line = "kandev_plugin_status{plugin=\"mended\",status=\"error\"} 1";
+    assert!(metrics.as_str().unwrap().contains(line), "{metrics}");
+
+    host.upload(packages[1].archive().await).await.expect(201);
+    assert_eq!(host.plugin("replaced").await["status"], "active");
+    assert_eq!(ended(&host, "replaced").await, "recovered");
+    host.uninstall("removed").await.expect(200);
+    host.get("/api/plugins/removed").await.expect(404);
+    assert_eq!(ended(&host, "removed").await, "uninstalled");
+    assert!(!file("removed").exists() && !host.plugins().join("removed").exists());
+    assert_eq!(host.stop().await, Some(0));
+    std::fs::write(file("mended"), kept).unwrap();
+    host.spawn().await;
+    host.status("mended", "active").await;
+    assert_eq!(ended(&host, "mended").await, "recovered");
+    assert_eq!(items(&host, "failed", "open").await.iter().filter(|item| item["entity_id"] == "failed").count(), 1);
+    host.status("replaced", "active").await;
+}
+
+/// How the newest incident of the plugin ended.
+async fn ended(host: &Host, id: &str) -> Value {
+    let items = items(host, id, "resolved").await;
+    items.iter().find(|item| item["entity_id"] == id).expect("an item")["payload"]["resolution"].clone()
+}

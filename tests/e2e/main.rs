@@ -5,11 +5,10 @@
 
 mod support;
 
+mod confidential;
 mod config;
 #[cfg(feature = "failpoints")]
-mod config_crashes;
-#[cfg(feature = "failpoints")]
-mod crash_points;
+mod crashes;
 mod database;
 mod diagnosis;
 mod events;

@@ -5,7 +5,9 @@ use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
 
-use crate::support::{Guest, Host, Package, Settings, Signal, eventually, eventually_some, kill};
+use crate::support::{
+    Guest, Host, OpensslKey, Package, Settings, Signal, eventually, eventually_some, has_openssl, kill,
+};
 
 const FAST: &str = r#"
 [timing]
@@ -128,7 +130,7 @@ async fn packages_are_installed_like_uploads_and_go_when_a_record_came_of_them()
     let errors = errors(&host, &report);
     let reasons: Vec<_> = errors.iter().map(|(path, reason)| (path.as_str(), reason.as_str())).collect();
     let [special, unlisted, broken, too_old, again] = &reasons[..] else { panic!("{reasons:?}") };
-    assert_eq!(*special, ("/f.tar.gz", "not a regular file; links are not followed"));
+    assert_eq!(*special, ("/f.tar.gz", "a link is not followed; put the package itself here"));
     assert_eq!(*unlisted, ("/c.tar.gz", "pkgtar: file not listed in checksums.txt: extra"));
     assert_eq!(broken.0, "/d.tar.gz");
     assert_eq!(
@@ -147,6 +149,47 @@ async fn packages_are_installed_like_uploads_and_go_when_a_record_came_of_them()
     assert_eq!(host.plugin("dies").await["status"], "error");
     assert_eq!(host.plugin("older").await["version"], "1.1.0");
     assert_eq!(host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_package_that_needs_consent_is_refused_with_the_way_that_gives_it() {
+    let host = Host::start_with(Settings::toml(FAST)).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let more = |text: String| text.replace("capabilities:", "capabilities:\n  secrets: true");
+    drop_package(&host, &Package::of(Guest::Rust, "demo", "1.1.0").manifest(more), "demo.tar.gz").await;
+    std::fs::create_dir(host.plugins().join("folder.tar.gz")).unwrap();
+    let report = sync(&host).await;
+    let told = errors(&host, &report);
+    let [folder, consent] = &told[..] else { panic!("{told:?}") };
+    let reason = "a folder with the name of a package; put the package file itself here";
+    assert_eq!((folder.0.as_str(), folder.1.as_str()), ("/folder.tar.gz", reason));
+    assert_eq!(consent.0, "/demo.tar.gz");
+    let command = "plugin install --accept capabilities";
+    assert!(consent.1.contains(command) && !consent.1.contains("with the request"), "{consent:?}");
+    // The advice works.
+    let archive = std::fs::read(host.plugins().join("demo.tar.gz")).unwrap();
+    host.upload_with("?accept=capabilities", archive).await.expect(201);
+    assert_eq!(host.plugin("demo").await["version"], "1.1.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_another_command_has_claimed_is_told_and_left_to_it() {
+    let host = Host::start_with(Settings::toml(FAST)).await;
+    let slow = Package::of(Guest::Rust, "demo", "1.0.0").switches(&json!({"slow_start_ms": 3000}));
+    let archive = slow.archive().await;
+    let during = async {
+        eventually("it is being started", || async { !host.plugin_processes().is_empty() }).await;
+        assert_eq!(host.plugin("demo").await["status"], "registered");
+        std::fs::rename(host.plugins().join("demo/1.0.0"), host.home().join("away")).unwrap();
+        let report = sync(&host).await;
+        std::fs::rename(host.home().join("away"), host.plugins().join("demo/1.0.0")).unwrap();
+        assert_eq!(ids(&report, "missing"), Vec::<String>::new());
+        let reason = "another command for the plugin is under way; sync again when it is done".to_owned();
+        assert_eq!(errors(&host, &report), [("/demo".to_owned(), reason)]);
+    };
+    let (installed, ()) = tokio::join!(host.upload(archive), during);
+    assert_eq!(installed.expect(201)["plugin"]["status"], "active");
+    assert_eq!(sync(&host).await, nothing());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,8 +222,9 @@ async fn what_does_not_belong_there_is_told_and_stops_nothing_else() {
     assert!(errors[4].1.contains("record.yml, that was not read"), "{errors:?}");
     assert_eq!(errors[5].1, "the manifest's version \"1.0.0\" is not the folder's name \"2.0.0\"");
     assert_eq!(std::fs::read_to_string(host.plugins().join("record.yml")).unwrap(), "status: [", "not replaced");
-    let listed = host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().len();
-    assert_eq!(listed, 1, "the good one");
+    let listed = host.get("/api/plugins").await.expect(200)["plugins"].as_array().unwrap().clone();
+    let listed: Vec<_> = listed.iter().map(|plugin| (plugin["id"].as_str(), plugin["status"].as_str())).collect();
+    assert_eq!(listed, [(Some("good"), Some("disabled")), (Some("record"), Some("error"))]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -291,66 +335,101 @@ async fn nobody_but_the_host_publishes_lifecycle_events() {
     let refused = host.post("/api/v1/events", event).await.expect(400);
     assert_eq!(refused["code"], "reserved_subject");
 }
+const REQUIRE: &str = "[install]\nsignatures = \"require\"\n";
 
-/// The moments of docs/runtime-semantics.md, "Sync": the host is killed there, and its successor finds this.
-#[cfg(feature = "failpoints")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_host_killed_at_any_moment_of_a_sync_is_followed_by_one_that_finds_a_lawful_state() {
-    let moments = [
-        "sync.looked",
-        "record.writing",
-        "sync.registered",
-        "install.staged",
-        "install.unpacked",
-        "install.placed",
-        "install.recorded",
-        "start.launched",
-        "sync.installed",
-        "sync.marked_missing",
-    ];
+async fn a_host_that_requires_signatures_starts_a_folder_only_when_a_trusted_key_signed_it() {
+    if !has_openssl() {
+        return;
+    }
+    let mut host = Host::start_with(Settings::toml(&format!("{FAST}{REQUIRE}"))).await;
+    let key = OpensslKey::new();
+    let signed = |id: &str| Package::of(Guest::Rust, id, "1.0.0").signed(|bytes| key.sign_named(bytes));
+    put(&host, &Package::of(Guest::Rust, "bare", "1.0.0"), "bare/1.0.0").await;
+    std::fs::remove_file(host.plugins().join("bare/1.0.0/checksums.txt")).unwrap();
+    put(&host, &Package::of(Guest::Rust, "unsigned", "1.0.0"), "unsigned/1.0.0").await;
+    put(&host, &signed("changed"), "changed/1.0.0").await;
+    std::fs::write(host.plugins().join("changed/1.0.0/more"), "x").unwrap();
+    put(&host, &signed("signed"), "signed/1.0.0").await;
+    assert_eq!(ids(&sync(&host).await, "added"), ["bare", "changed", "signed", "unsigned"]);
+
+    let stranger =
+        format!("the package counts as unsigned: its signature is right, of the key {}", key.public_base64());
+    for (id, reason) in [
+        ("bare", "pkgtar: missing checksums.txt"),
+        ("unsigned", "the package is unsigned: only its checksums were verified"),
+        ("changed", "pkgtar: file not listed in checksums.txt: more"),
+        ("signed", &stranger),
+    ] {
+        let body = host.command(id, "enable").await.expect(400);
+        assert_eq!(body["code"], "signature_required");
+        let text = body["error"].as_str().unwrap();
+        let start = format!(
+            "plugin \"{id}\" was put into the plugins folder by hand and install.signatures is \"require\": {reason}"
+        );
+        assert!(text.starts_with(&start), "{text}");
+        assert!(text.ends_with("beside its files, or set it to \"warn\""), "{text}");
+        let record = host.plugin(id).await;
+        assert_eq!((&record["status"], &record["signed"]), (&json!("disabled"), &json!(false)));
+    }
+    assert_eq!(host.plugin_processes(), Vec::<i32>::new());
+
+    let body = json!({"name": "us", "key": key.public_pem(), "plugins": ["signed"]});
+    host.post("/api/v1/trust/keys", body).await.expect(201);
+    host.command("signed", "enable").await.expect(200);
+    let record = host.plugin("signed").await;
+    assert_eq!(
+        json!([record["signed"], record["signer"], record["signer_key"], record["sideloaded"]]),
+        json!([true, "us", key.public_base64(), null])
+    );
+    assert!(record["executable_sha256"].is_string() && !record.to_string().contains("taken over"), "{record}");
+    // As good as a package: what it was signed with counts for the install, not for ever.
+    std::fs::remove_file(host.home().join("trust/us.pub")).unwrap();
+    host.kill();
+    host.spawn().await;
+    host.status("signed", "active").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_nothing_vouches_for_runs_with_a_warning_until_signatures_are_required() {
     let mut host = Host::start_with(Settings::toml(FAST)).await;
-    for (number, moment) in moments.into_iter().enumerate() {
-        println!("moment {number}: killed at {moment}");
-        host.install(&Package::of(Guest::Rust, "gone", "1.0.0")).await;
-        host.command("gone", "disable").await.expect(200);
-        put(&host, &Package::of(Guest::Rust, "put", "1.0.0"), "put/1.0.0").await;
-        drop_package(&host, &Package::of(Guest::Rust, "dropped", "1.0.0"), "dropped.tar.gz").await;
-        if moment == "sync.marked_missing" {
-            std::fs::remove_dir_all(host.plugins().join("gone/1.0.0")).unwrap();
-        }
-        host.arm(moment);
-        assert_eq!(host.post("/api/plugins/sync", json!(null)).await.status, 0, "{moment} was not reached");
+    put(&host, &Package::of(Guest::Rust, "demo", "1.0.0"), "demo/1.0.0").await;
+    sync(&host).await;
+    host.command("demo", "enable").await.expect(200);
+    let record = host.plugin("demo").await;
+    let warning = "taken over from the plugins folder, and nothing vouches for its files: the package is unsigned: only its \
+                   checksums were verified";
+    assert_eq!((&record["warnings"], &record["sideloaded"]), (&json!([warning]), &json!(true)));
+    assert_eq!(host.stop().await, Some(0));
+    host.set_toml(&format!("{FAST}{REQUIRE}"));
+    host.spawn().await;
+    let record = host.status("demo", "error").await;
+    assert_eq!(record["restarting"], false);
+    assert!(record["last_error"].as_str().unwrap().contains("install.signatures is \"require\""), "{record}");
+    assert_eq!(host.recorded("demo", "starts.jsonl").len(), 1, "it was not started again");
+    host.command("demo", "enable").await.expect(400);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_without_checksums_comes_back_after_a_crash_in_its_upgrade() {
+    for failpoint in ["upgrade.held", "upgrade.undoing"] {
+        let mut host = Host::start_with(Settings::toml(FAST)).await;
+        put(&host, &Package::of(Guest::Rust, "demo", "1.0.0"), "demo/1.0.0").await;
+        std::fs::remove_file(host.plugins().join("demo/1.0.0/checksums.txt")).unwrap();
+        sync(&host).await;
+        host.command("demo", "enable").await.expect(200);
+        host.arm(failpoint);
+        let lame = Package::of(Guest::Rust, "demo", "1.1.0").switches(&json!({"crash_before_handshake": 3}));
+        host.upload(lame.archive().await).await;
         host.kill();
         host.disarm();
-        eventually("no plugin process is left", || async { host.plugin_processes().is_empty() }).await;
         host.spawn().await;
-
-        eventually("the start takes it over", || async {
-            host.get("/api/plugins/put").await.body["status"] == "disabled"
+        eventually(&format!("{failpoint}: the version before runs"), || async {
+            let record = host.plugin("demo").await;
+            let ended =
+                ["rolled_back", "interrupted"].contains(&record["last_upgrade"]["outcome"].as_str().unwrap_or(""));
+            ended && record["version"] == "1.0.0" && record["status"] == "active" && record["sideloaded"] == true
         })
         .await;
-        assert_eq!(host.plugin("put").await["version"], "1.0.0");
-        let gone = if moment == "sync.marked_missing" { "error" } else { "disabled" };
-        host.status("gone", gone).await;
-        let taken = !matches!(moment, "sync.looked" | "record.writing" | "sync.registered" | "install.staged")
-            && moment != "install.unpacked"
-            && moment != "sync.marked_missing";
-        if taken {
-            let status = if moment == "install.placed" { "disabled" } else { "active" };
-            eventually("the package is installed", || async {
-                host.get("/api/plugins/dropped").await.body["status"] == status
-            })
-            .await;
-        }
-        assert!(exists(&host, "dropped.tar.gz"), "a package is deleted last");
-        let report = sync(&host).await;
-        let expected = if taken { Vec::new() } else { vec!["dropped".to_owned()] };
-        assert_eq!(ids(&report, "installed"), expected, "{report}");
-        assert_eq!(exists(&host, "dropped.tar.gz"), taken);
-        let _ = std::fs::remove_file(host.plugins().join("dropped.tar.gz"));
-        for id in ["put", "gone", "dropped"] {
-            host.uninstall(id).await.expect(200);
-        }
-        assert_eq!(sync(&host).await, nothing());
     }
 }

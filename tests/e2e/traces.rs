@@ -20,8 +20,9 @@ use tokio::{
 use crate::support::{Guest, Host, Package, Settings, eventually, eventually_some, host::TOKEN};
 
 /// A collector that keeps what it gets.
-struct Collector {
-    url: String,
+pub struct Collector {
+    /// Where it listens.
+    pub url: String,
     requests: Arc<Mutex<Vec<(String, ExportTraceServiceRequest)>>>,
     task: tokio::task::JoinHandle<()>,
 }
@@ -33,7 +34,8 @@ impl Drop for Collector {
 }
 
 impl Collector {
-    async fn start() -> Self {
+    /// Listens on a free port.
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -44,6 +46,11 @@ impl Collector {
             }
         });
         Self { url, requests, task }
+    }
+
+    /// Everything it got, as text.
+    pub fn text(&self) -> String {
+        format!("{:?}", self.requests.lock().unwrap())
     }
 
     fn spans(&self) -> Vec<Span> {
@@ -117,7 +124,7 @@ async fn webhooks_events_and_host_calls_are_exported_and_a_callers_trace_goes_on
     let webhook = collector.span("webhook", ("plugin.id", "demo")).await;
     assert_eq!(hex(&webhook.trace_id), TRACE);
     assert_eq!(attributes(&webhook.attributes)["webhook.key"], "echo");
-    let route = ("http.route", "/api/plugins/{id}/webhooks/{tail:.*}");
+    let route = ("http.route", "/api/plugins/{id}/webhooks/{key}");
     let request = collector.span("request", route).await;
     assert_eq!((hex(&request.trace_id).as_str(), hex(&request.parent_span_id).as_str()), (TRACE, CALLER));
     assert_eq!(webhook.parent_span_id, request.span_id);
@@ -168,6 +175,21 @@ async fn a_collector_that_is_away_is_told_once_and_costs_nothing_else() {
     }
     assert_eq!(host.stop().await, Some(0));
     assert_eq!(host.log().matches(text).count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_collector_that_hangs_does_not_lengthen_the_stop_beyond_its_limit() {
+    let collector = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", collector.local_addr().unwrap());
+    let toml = format!("{}telemetry_timeout = \"1h\"\nshutdown_timeout = \"2s\"\n", settings(&url).toml);
+    let mut host = Host::start_with(Settings::toml(&toml)).await;
+    host.get("/health").await.expect(200);
+    let (_stream, _) = collector.accept().await.unwrap();
+    let asked = tokio::time::Instant::now();
+    assert_eq!(host.stop().await, Some(0));
+    let took = asked.elapsed();
+    assert!(took < std::time::Duration::from_secs(4), "{took:?}");
+    assert!(host.log().contains("the last spans were not sent"), "it is told");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -212,12 +212,15 @@ async fn an_executable_that_was_changed_is_not_started_by_enable_restart_or_boot
     host.command("demo", "enable").await.expect(200);
     replace(&path, &wrong);
     kill(host.plugin_pid("demo").unwrap(), Signal::KILL);
-    let record = eventually_some("the restarts are used up", || async {
+    let record = eventually_some("the first restart has failed", || async {
         let record = host.plugin("demo").await;
         (record["status"] == "error" && record["restarting"] == false).then_some(record)
     })
     .await;
-    assert!(record["last_error"].as_str().unwrap().contains(&told), "{record}");
+    let text = record["last_error"].as_str().unwrap();
+    assert!(text.starts_with("the program ") && text.contains(&told), "no attempt was counted: {text}");
+    assert!(text.contains("install another version of the package, roll back, or uninstall"), "{text}");
+    assert!(!text.contains("enable"), "{text}");
 
     replace(&path, &right);
     host.command("demo", "enable").await.expect(200);
@@ -226,6 +229,7 @@ async fn an_executable_that_was_changed_is_not_started_by_enable_restart_or_boot
     host.spawn().await;
     let record = host.status("demo", "error").await;
     assert!(record["last_error"].as_str().unwrap().contains(&told), "{record}");
+    assert_eq!(record["restarting"], false, "no attempt helps: {record}");
     assert_eq!(host.recorded("demo", "starts.jsonl").len(), starts + 2, "the wrong one never ran");
 }
 

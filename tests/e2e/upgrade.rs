@@ -132,7 +132,8 @@ async fn an_upgrade_that_asks_for_more_is_refused_until_it_is_accepted_by_name_a
     let difference = json!({
         "installed": "1.0.0", "offered": "1.1.0", "direction": "upgrade",
         "widened": ["events:task.>", "api_write:tasks", "secrets"], "narrowed": [],
-        "signer_installed": null, "signer_offered": null, "signer_change": "none", "needs": ["capabilities"],
+        "signer_installed": null, "signer_key_installed": null, "signer_offered": null, "signer_key_offered": null,
+        "signature_offered": "absent", "signer_change": "none", "needs": ["capabilities"],
     });
     assert_eq!((&shown["difference"], &shown["sha256"]), (&difference, &json!(digest)));
 
@@ -428,6 +429,11 @@ async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings
         body["error"].as_str().unwrap().contains("is signed by nobody, the installed version by \"one\""),
         "{body}"
     );
+    let stranger = OpensslKey::new();
+    let archive = package("1.2.0").signed(|bytes| stranger.sign_named(bytes)).archive().await;
+    let text = host.upload(archive).await.expect(409)["error"].as_str().unwrap().to_owned();
+    let told = format!("is signed by the key {}, which is not trusted for this plugin", stranger.public_base64());
+    assert!(text.contains(&told) && !text.contains("nobody"), "{text}");
     let other = package("1.2.0").signed(|bytes| two.sign(bytes)).archive().await;
     let difference = host.upload(other).await.expect(409)["details"]["difference"].clone();
     assert_eq!((&difference["signer_change"], &difference["signer_offered"]), (&json!("changed"), &json!("two")));
@@ -438,4 +444,153 @@ async fn a_signer_that_is_dropped_or_changed_needs_consent_and_a_rollback_brings
     let body = rollback(&host).await.expect(200);
     assert_eq!((&body["plugin"]["signed"], &body["plugin"]["signer"]), (&json!(true), &json!("one")));
     assert!(body["plugin"]["executable_sha256"].is_string(), "{body}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_signer_is_its_key_whatever_the_name_of_the_file_is() {
+    if !has_openssl() {
+        return;
+    }
+    let mut host = host().await;
+    let (ours, other) = (OpensslKey::new(), OpensslKey::new());
+    let trust = |name: &str, key: &OpensslKey| json!({"name": name, "key": key.public_pem(), "plugins": ["demo"]});
+    host.post("/api/v1/trust/keys", trust("acme", &ours)).await.expect(201);
+    let package =
+        |version: &str, key: &OpensslKey| Package::of(Guest::Rust, "demo", version).signed(|bytes| key.sign(bytes));
+    let record = host.install(&package("1.0.0", &ours)).await["plugin"].clone();
+    assert_eq!((&record["signer"], &record["signer_key"]), (&json!("acme"), &json!(ours.public_base64())));
+
+    let file = |name: &str| host.home().join(format!("trust/{name}.pub"));
+    std::fs::rename(file("acme"), file("renamed")).unwrap();
+    let record = host.install(&package("1.1.0", &ours)).await["plugin"].clone();
+    assert_eq!((&record["signer"], &record["signer_key"]), (&json!("renamed"), &json!(ours.public_base64())));
+
+    std::fs::remove_file(file("renamed")).unwrap();
+    host.post("/api/v1/trust/keys", trust("renamed", &other)).await.expect(201);
+    let body = host.upload(package("1.2.0", &other).archive().await).await.expect(409);
+    assert_eq!(
+        (&body["details"]["difference"]["signer_change"], &body["details"]["accept"]),
+        (&json!("changed"), &json!("signer"))
+    );
+    let told = format!(
+        "is signed by \"renamed\" (key {}), the installed version by \"renamed\" (key {})",
+        other.public_base64(),
+        ours.public_base64()
+    );
+    assert!(body["error"].as_str().unwrap().contains(&told), "{body}");
+
+    // A record of before keys were noted: who it was cannot be told, so the next upgrade asks once.
+    host.post("/api/v1/trust/keys", trust("ours", &ours)).await.expect(201);
+    host.stop().await;
+    let path = host.plugins().join("demo.yml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let older: Vec<_> = text.lines().filter(|line| !line.starts_with("signer_key:")).collect();
+    std::fs::write(&path, older.join("\n") + "\n").unwrap();
+    host.spawn().await;
+    let archive = package("1.2.0", &ours).archive().await;
+    let body = host.upload(archive.clone()).await.expect(409);
+    assert!(body["error"].as_str().unwrap().contains("(its key is not on record)"), "{body}");
+    host.upload_with("?accept=signer", archive).await.expect(201);
+    host.install(&package("1.3.0", &ours)).await;
+}
+
+/// Uploads with the host dying at the named moment; then starts it again.
+async fn upload_and_die(host: &mut Host, failpoint: &str, query: &str, archive: Vec<u8>) {
+    host.arm(failpoint);
+    host.upload_with(query, archive).await;
+    eventually("the host is dead", || {
+        let ended = host.try_exit();
+        async move { ended }
+    })
+    .await;
+    host.kill();
+    host.disarm();
+    host.spawn().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_ran_comes_back_after_a_crash_whatever_the_policy_is_by_then() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let before = stable(&host).await;
+    // What a plugin leaves in its own folder is no reason either.
+    std::fs::write(host.plugins().join("demo/1.0.0/cache"), "x").unwrap();
+    host.set_toml(&format!("{FAST}[install]\nsignatures = \"require\"\n"));
+    upload_and_die(&mut host, "upgrade.undoing", "", lame(Guest::Rust, "1.1.0").archive().await).await;
+    eventually("it is undone", || async { host.plugin("demo").await["last_upgrade"]["outcome"] == "rolled_back" })
+        .await;
+    host.status("demo", "active").await;
+    assert_eq!(stable(&host).await, before, "the record is the one of before, not made anew");
+    assert!(answers(&host).await);
+    eventually("only its files are left", || async { host.versions("demo") == ["1.0.0"] }).await;
+    eventually("nothing is kept any more", || async { hidden(&host).is_empty() }).await;
+}
+
+/// What the host keeps for itself in the plugin's folder.
+fn hidden(host: &Host) -> Vec<String> {
+    let entries = std::fs::read_dir(host.plugins().join("demo")).unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|name| name.starts_with('.')).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_whose_program_was_exchanged_does_not_come_back_after_a_crash() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.arm("upgrade.undoing");
+    host.upload(lame(Guest::Rust, "1.1.0").archive().await).await;
+    host.kill();
+    host.disarm();
+    let program = host.plugins().join("demo/1.0.0").join(crate::support::package::executable_path());
+    std::fs::remove_file(&program).unwrap();
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    host.spawn().await;
+    eventually("it is told", || async {
+        let note = host.plugin("demo").await["last_upgrade"].clone();
+        note["reason"].as_str().is_some_and(|reason| reason.ends_with("; and 1.0.0 cannot be used any more"))
+    })
+    .await;
+    assert_eq!(host.plugin("demo").await["status"], "error");
+}
+
+/// The kept version 1.0.0 and another package of that number: the marker tells them apart.
+async fn with_kept(host: &Host) {
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0").file("assets/marker", "kept")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+}
+
+/// Both versions are there, the kept one is the one of before, and a rollback runs it.
+async fn the_way_back_is_whole(host: &Host) {
+    eventually("both versions are there", || async {
+        let record = host.plugin("demo").await;
+        record["status"] == "active" && record["version"] == "1.1.0" && host.versions("demo") == ["1.0.0", "1.1.0"]
+    })
+    .await;
+    eventually("nothing is kept any more", || async { hidden(host).is_empty() }).await;
+    let marker = std::fs::read_to_string(host.plugins().join("demo/1.0.0/assets/marker")).unwrap();
+    assert_eq!(marker, "kept");
+    let body = rollback(host).await.expect(200);
+    assert_eq!((&body["plugin"]["version"], &body["plugin"]["status"]), (&json!("1.0.0"), &json!("active")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_package_of_the_kept_versions_number_leaves_the_kept_version() {
+    let host = host().await;
+    with_kept(&host).await;
+    let archive = lame(Guest::Rust, "1.0.0").archive().await;
+    let body = host.upload_with("?accept=downgrade", archive).await.expect(422);
+    assert_eq!(body["details"]["now"], "1.1.0 runs again");
+    assert_eq!(host.plugin("demo").await["previous_version"], "1.0.0");
+    the_way_back_is_whole(&host).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_crash_while_a_package_takes_the_kept_versions_place_leaves_the_kept_version() {
+    let archive = lame(Guest::Rust, "1.0.0").archive().await;
+    for failpoint in ["upgrade.set_aside", "install.placed", "upgrade.recorded", "upgrade.undone"] {
+        let mut host = host().await;
+        with_kept(&host).await;
+        upload_and_die(&mut host, failpoint, "?accept=downgrade", archive.clone()).await;
+        println!("{failpoint}");
+        the_way_back_is_whole(&host).await;
+    }
 }

@@ -57,6 +57,7 @@ async fn start(host: &MemoryHost, folder: &tempfile::TempDir, log: LogSink) -> P
         cookie: ("KANDEV_PLUGIN".into(), "kandev-plugin-v1".into()),
         protocol_version: 1,
         socket_root: folder.path().into(),
+        program: None,
         max_message_bytes: 1 << 20,
     };
     let timing = Timing {

@@ -4,7 +4,7 @@
 //! the C library then hands the file to a shell, whose complaints are no better.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -75,10 +75,19 @@ enum Format {
     Other(&'static str),
 }
 
-/// Fails when `path` certainly cannot be run here. Blocks on the file system.
-pub(crate) fn check(path: &Path) -> Result<(), ExecutableError> {
+/// What a file that can be run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A text that names its interpreter.
+    Script,
+    /// What the kernel runs by itself; also a file that only the kernel may read.
+    Program,
+}
+
+/// Fails when `path`, or `file` if it is open already, certainly cannot be run here. Blocks on the file system.
+pub(crate) fn check(path: &Path, file: Option<&File>) -> Result<Kind, ExecutableError> {
     let path = path.to_path_buf();
-    let metadata = match fs::metadata(&path) {
+    let metadata = match file.map_or_else(|| fs::metadata(&path), File::metadata) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ExecutableError::Missing { path }),
         Err(source) => return Err(ExecutableError::Unreadable { path, source }),
@@ -92,19 +101,16 @@ pub(crate) fn check(path: &Path) -> Result<(), ExecutableError> {
     }
     let mut start = Vec::with_capacity(ELF_MACHINE_END);
     // A program may be executable without being readable; then only the kernel can tell.
-    match File::open(&path) {
-        Ok(file) => {
-            let read = file.take(ELF_MACHINE_END as u64).read_to_end(&mut start);
-            read.map_err(|source| ExecutableError::Unreadable { path: path.clone(), source })?;
-        }
-        Err(_) => return Ok(()),
-    }
+    let Ok(mut file) = file.map_or_else(|| File::open(&path), File::try_clone) else { return Ok(Kind::Program) };
+    // A clone shares its place in the file, and whoever opened it may have read it.
+    let read = file.rewind().and_then(|()| file.take(ELF_MACHINE_END as u64).read_to_end(&mut start));
+    read.map_err(|source| ExecutableError::Unreadable { path: path.clone(), source })?;
     match (recognise(&start), THIS_MACHINE) {
-        (Format::Script, _) => Ok(()),
+        (Format::Script, _) => Ok(Kind::Script),
         (Format::Elf { machine }, Some((wanted, name))) if machine != wanted => {
             Err(ExecutableError::WrongArchitecture { path, found: machine_name(machine), wanted: name })
         }
-        (Format::Elf { .. }, _) => Ok(()),
+        (Format::Elf { .. }, _) => Ok(Kind::Program),
         (Format::Other(found), _) => Err(ExecutableError::WrongFormat { path, found }),
     }
 }
@@ -174,14 +180,17 @@ mod tests {
         let path = folder.path().join("program");
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path).expect("a file");
         io::Write::write_all(&mut file, content).expect("written");
-        let text = check(&path).map_or_else(|error| error.to_string(), |()| "fine".to_owned());
+        let text = check(&path, None).map_or_else(|error| error.to_string(), |kind| format!("{kind:?}"));
+        let file = File::open(&path).expect("opened");
+        let opened = check(&path, Some(&file)).map_or_else(|error| error.to_string(), |kind| format!("{kind:?}"));
+        assert_eq!(text, opened);
         text.replace(&folder.path().display().to_string(), "")
     }
 
     #[test]
     fn this_test_program_and_scripts_can_be_run() {
-        check(&std::env::current_exe().expect("a path")).expect("this very program runs");
-        assert_eq!(verdict(b"#!/bin/sh\n", 0o755), "fine");
+        let this = check(&std::env::current_exe().expect("a path"), None).expect("this very program runs");
+        assert_eq!((this, verdict(b"#!/bin/sh\n", 0o755).as_str()), (Kind::Program, "Script"));
     }
 
     #[test]
@@ -208,9 +217,9 @@ mod tests {
             verdict(b"#!/bin/sh\n", 0o644),
             "the program /program has mode 0644 and is not executable; make it so with chmod +x",
         );
-        let missing = check(Path::new("/nowhere/program")).expect_err("there is no such file");
+        let missing = check(Path::new("/nowhere/program"), None).expect_err("there is no such file");
         assert_eq!(missing.to_string(), "the program /nowhere/program does not exist; install the package again");
-        let folder = check(Path::new("/")).expect_err("a folder is no program");
+        let folder = check(Path::new("/"), None).expect_err("a folder is no program");
         assert_eq!(folder.to_string(), "/ is not a regular file; the package must name its program there");
     }
 }

@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
+use super::opened::Opened;
 use super::process::kill_and_reap;
 
 /// Start orders that may wait; at the bound the next one waits to be queued. A fork takes well under a millisecond.
@@ -33,7 +34,17 @@ pub struct Forker {
 #[derive(Debug)]
 struct Order {
     command: Command,
-    reply: oneshot::Sender<(Command, io::Result<Unclaimed>)>,
+    /// What the command executes by its descriptor.
+    opened: Option<Opened>,
+    reply: oneshot::Sender<Reply>,
+}
+
+/// What became of an order; what is needed to give it again comes back.
+#[derive(Debug)]
+struct Reply {
+    command: Command,
+    opened: Option<Opened>,
+    spawned: io::Result<Unclaimed>,
 }
 
 /// A process on its way to whoever ordered it. When that one has gone away, before the answer was sent or before it was
@@ -54,36 +65,46 @@ impl Forker {
     pub fn start() -> io::Result<Forker> {
         let (orders, mut inbox) = mpsc::channel::<Order>(MAX_ORDERS);
         thread::Builder::new().name("plugin-forker".to_owned()).spawn(move || {
-            while let Some(Order { mut command, reply }) = inbox.blocking_recv() {
+            while let Some(Order { mut command, opened, reply }) = inbox.blocking_recv() {
                 let spawned = command.spawn().map(|child| Unclaimed(Some(child)));
-                drop(reply.send((command, spawned)));
+                // Closed here otherwise, where file work may block.
+                let opened = opened.filter(|_| spawned.as_ref().is_err_and(is_busy));
+                drop(reply.send(Reply { command, opened, spawned }));
             }
         })?;
         Ok(Forker { orders })
     }
 
-    /// Forks and executes `command` in a process group of its own, to be killed when this process dies.
-    pub(crate) async fn spawn(&self, mut command: Command) -> io::Result<Child> {
+    /// Forks and executes `command` in a process group of its own, to be killed when this process dies. `opened` is what
+    /// the command executes, if that is a descriptor: it stays open until the fork, also when nobody waits any more.
+    pub(crate) async fn spawn(&self, mut command: Command, mut opened: Option<Opened>) -> io::Result<Child> {
         die_with_parent(&mut command);
         command.process_group(0);
         for _ in 0..BUSY_RETRIES {
-            let (returned, spawned) = self.order(command).await?;
-            match spawned {
-                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => command = returned,
-                spawned => return spawned,
+            let reply = self.order(command, opened).await?;
+            match reply.spawned {
+                Err(error) if is_busy(&error) => (command, opened) = (reply.command, reply.opened),
+                Err(error) => return Err(error),
+                Ok(mut unclaimed) => return unclaimed.0.take().ok_or_else(gone),
             }
             sleep(BUSY_PAUSE).await;
         }
         Err(io::ErrorKind::ExecutableFileBusy.into())
     }
 
-    async fn order(&self, command: Command) -> io::Result<(Command, io::Result<Child>)> {
-        let gone = || io::Error::other("the thread that starts plugins has ended");
+    async fn order(&self, command: Command, opened: Option<Opened>) -> io::Result<Reply> {
         let (reply, answer) = oneshot::channel();
-        self.orders.send(Order { command, reply }).await.map_err(|_| gone())?;
-        let (command, spawned) = answer.await.map_err(|_| gone())?;
-        Ok((command, spawned.and_then(|mut unclaimed| unclaimed.0.take().ok_or_else(gone))))
+        self.orders.send(Order { command, opened, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts plugins has ended")
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ExecutableFileBusy
 }
 
 /// Lets the kernel kill the child when the forking thread ends, which it does with this process.
@@ -133,14 +154,14 @@ mod tests {
         let file = folder.path().join("pid");
         let mut script = Command::new("sh");
         script.args(["-c", "echo $$ > \"$0\"; exec sleep 600"]).arg(&file);
-        let mut order = Box::pin(forker.spawn(script));
+        let mut order = Box::pin(forker.spawn(script, None));
         tokio::select! {
             biased;
             _ = &mut order => panic!("answered at once"),
             () = std::future::ready(()) => {}
         }
         // Orders are done one after the other: with this one answered, the first answer lies there.
-        forker.spawn(Command::new("true")).await.unwrap().wait().unwrap();
+        forker.spawn(Command::new("true"), None).await.unwrap().wait().unwrap();
         let read = || fs::read_to_string(&file).ok()?.trim().parse::<u32>().ok();
         let pid = until("the pid", read).await;
         drop(order);

@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use tokio::time::{Instant, timeout};
 use tonic::service::Routes;
 
 use super::error::{LaunchError, StartFailure};
-use super::executable;
+use super::executable::{self, Kind};
 use super::folder::PrivateFolder;
 use super::forker::Forker;
 use super::log_line::{LogSink, Stream};
 use super::meet::{FirstLine, Meeting};
+use super::opened::Opened;
 use super::output::{self, Journal};
 use super::plugin::Plugin;
 use super::process::Process;
@@ -57,14 +59,14 @@ pub async fn launch_unless(
     let (protocol_version, max_message_bytes) = (spec.protocol_version, spec.max_message_bytes);
     let mut abort = std::pin::pin!(abort);
     let aborted = || LaunchError::Failed { cause: StartFailure::Aborted, last_stderr: Vec::new() };
-    let Prepared { command, folder, identity, spec } = tokio::select! {
+    let Prepared { command, opened, folder, identity, spec } = tokio::select! {
         prepared = prepare(spec) => prepared?,
         () = &mut abort => return Err(aborted()),
     };
     let place = folder.place().clone();
     // Given up here, a child that was forked meanwhile is killed on its way.
     let spawned = tokio::select! {
-        spawned = timeout(timing.start_timeout, forker.spawn(command)) => spawned,
+        spawned = timeout(timing.start_timeout, forker.spawn(command, opened)) => spawned,
         () = &mut abort => return Err(aborted()),
     };
     let child = spawned
@@ -86,6 +88,7 @@ pub async fn launch_unless(
 /// What is made before the fork.
 struct Prepared {
     command: Command,
+    opened: Option<Opened>,
     folder: PrivateFolder,
     identity: Identity,
     spec: LaunchSpec,
@@ -94,12 +97,16 @@ struct Prepared {
 async fn prepare(spec: LaunchSpec) -> Result<Prepared, LaunchError> {
     let ending = |_| LaunchError::Watch { source: io::Error::other("the host is ending") };
     spawn_blocking(move || {
-        executable::check(&spec.executable)?;
+        let kind = executable::check(&spec.executable, spec.program.as_deref())?;
         check_working_dir(&spec.working_dir)?;
         let folder = PrivateFolder::make(&spec.socket_root)?;
         let identity = Identity::generate()?;
-        let command = command(&spec, folder.place().path(), identity.pem());
-        Ok(Prepared { command, folder, identity, spec })
+        let file = spec.program.clone().filter(|_| kind == Kind::Program);
+        let opened = file.map(|file| Opened::new(file, &spec.executable, folder.place().path())).transpose();
+        let opened = opened.map_err(|source| spawn_error(&spec.executable, source))?;
+        let program = opened.as_ref().map_or(&*spec.executable, Opened::path);
+        let command = command(program, &spec, folder.place().path(), identity.pem());
+        Ok(Prepared { command, opened, folder, identity, spec })
     })
     .await
     .map_err(ending)?
@@ -114,9 +121,11 @@ fn check_working_dir(path: &Path) -> Result<(), LaunchError> {
     }
 }
 
-fn command(spec: &LaunchSpec, folder: &Path, certificate: &str) -> Command {
-    let mut command = Command::new(&spec.executable);
+/// `program` is the path to execute; the process sees the one of `spec`.
+fn command(program: &Path, spec: &LaunchSpec, folder: &Path, certificate: &str) -> Command {
+    let mut command = Command::new(program);
     command
+        .arg0(&spec.executable)
         .env_clear()
         .envs(spec.env.iter().filter(|(name, _)| !changes_protocol(name)).map(|(name, value)| (name, value)))
         .env(&spec.cookie.0, &spec.cookie.1)
@@ -191,6 +200,7 @@ mod tests {
     fn the_environment_is_the_given_one_with_the_protocols_variables_winning() {
         let spec = LaunchSpec {
             executable: "/bin/true".into(),
+            program: None,
             working_dir: "/".into(),
             env: [("A", "1"), ("TMPDIR", "/tmp"), ("PLUGIN_CLIENT_CERT", "x"), ("PLUGIN_MULTIPLEX_GRPC", "true")]
                 .map(|(name, value)| (name.into(), value.into()))
@@ -200,7 +210,7 @@ mod tests {
             socket_root: "/run".into(),
             max_message_bytes: 1,
         };
-        let command = command(&spec, Path::new("/run/x"), "PEM");
+        let command = command(&spec.executable, &spec, Path::new("/run/x"), "PEM");
         let found: Vec<(&str, &str)> =
             command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?))).collect();
         let wanted = [

@@ -10,6 +10,7 @@
 //! | `spec` | what the caller chooses: [`LaunchSpec`], [`Timing`], [`StopLadder`] |
 //! | `forker` | the thread that forks |
 //! | `executable` | telling why a file cannot be run on this machine |
+//! | `opened` | executing a file that is open already |
 //! | `folder`, `socket` | the private folder of one start, and checking the plugin's socket against it |
 //! | `process` | the process group and the pidfd: signals, exit, reaping |
 //! | `output`, `log_line`, `lines` | both pipes and the stdio stream, from bytes to [`LogLine`]s |
@@ -31,6 +32,7 @@ mod launch;
 mod lines;
 mod log_line;
 mod meet;
+mod opened;
 mod output;
 mod ping;
 mod plugin;

@@ -1,7 +1,9 @@
 //! What the caller of the host half chooses: the program and its surroundings, and every duration. Shapes only.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One program to start as a plugin. Not printable: the environment may hold secrets.
@@ -9,6 +11,10 @@ use std::time::Duration;
 pub struct LaunchSpec {
     /// The program, an absolute path. It gets no arguments.
     pub executable: PathBuf,
+    /// The program, open for reading: this very file is executed, even if the path leads to another one by then, and its
+    /// `argv[0]` is the path. A `#!` script is executed by its path all the same, since its interpreter opens it anew and it
+    /// finds what lies beside it by its own name. `None` executes what the path leads to.
+    pub program: Option<Arc<File>>,
     /// The folder the program starts in.
     pub working_dir: PathBuf,
     /// The complete environment: nothing is inherited. go-plugin's own variables, the cookie and `TMPDIR` are added

@@ -54,6 +54,7 @@ impl Host {
         let path = env::var_os("PATH").unwrap_or_default();
         LaunchSpec {
             executable: executable.into(),
+            program: None,
             working_dir: "/".into(),
             env: vec![("PATH".into(), path), ("GUEST_MODE".into(), OsString::from(mode))],
             cookie: ("GOPLUGIN_TEST".to_owned(), "crumb".to_owned()),

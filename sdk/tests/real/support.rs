@@ -74,6 +74,7 @@ fn spec(folder: &Path, mode: &str) -> LaunchSpec {
     LaunchSpec {
         executable: env!("CARGO_BIN_EXE_kandev-plugin-sdk-test-guest").into(),
         working_dir: folder.into(),
+        program: None,
         env: vec![("KANDEV_SDK_TEST".into(), mode.into())],
         cookie: ("KANDEV_PLUGIN".into(), "kandev-plugin-v1".into()),
         protocol_version: 1,

@@ -35,6 +35,12 @@ impl Change<'_> {
     fn id(&self) -> &PluginId {
         self.before.id()
     }
+
+    /// Whether a package takes the place of the version that is kept.
+    fn replaces_kept(&self) -> bool {
+        let kept = self.before.state.previous_version.as_ref();
+        self.note.kind == ChangeKind::Install && kept == Some(&self.note.version)
+    }
 }
 
 /// What the operator is told instead of an internal text.
@@ -43,8 +49,24 @@ const HOST_TROUBLE: &str = "the host could not carry it out; its log has the rea
 impl Installer {
     /// Writes the note: from here on the next host repairs what this one leaves.
     pub(super) async fn announce(&self, change: &Change<'_>) -> Result<(), RegistryError> {
+        let (packages, before) = (self.shared.packages.clone(), change.before.clone());
+        blocking(move || packages.keep_before(&before).map_err(|error| RegistryError::Storage(error.to_string())))
+            .await?;
         self.note(change, change.note.clone()).await?;
         failpoint::hit("upgrade.announced");
+        Ok(())
+    }
+
+    /// Puts the kept version aside when a package of the same number is to take its place: it is the way back until the
+    /// package has come up.
+    pub(super) async fn make_room(&self, change: &Change<'_>) -> Result<(), RegistryError> {
+        if !change.replaces_kept() {
+            return Ok(());
+        }
+        let (packages, owner, version) =
+            (self.shared.packages.clone(), change.id().clone(), change.note.version.clone());
+        blocking(move || Ok(packages.put_aside(&owner, &version)?)).await?;
+        failpoint::hit("upgrade.set_aside");
         Ok(())
     }
 
@@ -117,6 +139,7 @@ impl Installer {
         };
         failpoint::hit("upgrade.done");
         tracing::info!(plugin.id = %id, from = %change.note.from, version = %change.note.version, "version changed");
+        self.drop_before(id).await;
         self.prune(&plugin.record).await;
         Some(plugin)
     }
@@ -156,11 +179,6 @@ impl Installer {
         }
         failpoint::hit("upgrade.undoing");
         let mut record = change.before.clone();
-        let removes = change.note.kind == ChangeKind::Install;
-        if removes && record.state.previous_version.as_ref() == Some(&change.note.version) {
-            // The package that failed had taken its place.
-            record.state.previous_version = None;
-        }
         record.state.last_upgrade = Some(change.note.ended(Outcome::RolledBack, Some(reason.to_owned())));
         let adopted = self.ask_registry(Adopt(record.clone())).await.map_err(RegistryError::from).flatten();
         if let Err(error) = adopted {
@@ -191,10 +209,30 @@ impl Installer {
         }
     }
 
-    /// A package that failed goes; a kept version that failed stays, it is what was there before.
-    async fn remove_failed(&self, change: &Change<'_>) {
-        if change.note.kind == ChangeKind::Install {
+    /// A package that failed goes, and the kept version whose place it took comes back; a kept version that failed stays,
+    /// it is what was there before.
+    pub(super) async fn remove_failed(&self, change: &Change<'_>) {
+        if change.note.kind == ChangeKind::Install && !change.replaces_kept() {
             self.remove_version(change.id(), &change.note.version).await;
+        }
+        let brings_back = change.replaces_kept().then(|| change.note.version.clone());
+        let (packages, owner) = (self.shared.packages.clone(), change.id().clone());
+        let done = blocking(move || {
+            if let Some(version) = brings_back {
+                packages.bring_back(&owner, &version)?;
+            }
+            Ok(packages.drop_before(&owner)?)
+        });
+        if let Err(error) = done.await {
+            tracing::warn!(plugin.id = %change.id(), %error, "what a failed change left was not cleared; the next start does");
+        }
+    }
+
+    /// The change stands: there is no way back to be kept.
+    async fn drop_before(&self, id: &PluginId) {
+        let (packages, owner) = (self.shared.packages.clone(), id.clone());
+        if let Err(error) = blocking(move || Ok(packages.drop_before(&owner)?)).await {
+            tracing::warn!(plugin.id = %id, %error, "what was kept of the version before was not removed; the next start does");
         }
     }
 

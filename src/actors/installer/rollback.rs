@@ -1,4 +1,5 @@
-//! Going back to the version that is kept. Nobody is asked for consent: it ran here before.
+//! Going back to the version that is kept, on request. The request is the consent; today's policy on signatures applies, as
+//! to any version that an operator chooses now. (A change that is undone by itself goes back without: see `unfinished`.)
 
 use time::OffsetDateTime;
 
@@ -45,7 +46,7 @@ impl Installer {
 
     /// The record of a version that is on disk, from its own manifest. Its files are compared with their
     /// checksums, and its signature is judged anew: what the policy refuses now is not run.
-    pub(super) async fn kept(&self, id: &PluginId, version: &str) -> Result<PluginRecord, RegistryError> {
+    async fn kept(&self, id: &PluginId, version: &str) -> Result<PluginRecord, RegistryError> {
         let (packages, limits) = (self.shared.packages.clone(), self.shared.config.limits.package());
         let (folder, trust) = (packages.version_folder(id, version), self.trust().await?);
         let place = folder.clone();

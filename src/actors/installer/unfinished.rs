@@ -2,18 +2,17 @@
 //! `domain::upgrade`'s verdict; every repair is logged and noted in the record.
 
 use futures_util::future::join_all;
-use time::OffsetDateTime;
 
-use super::{Change, Installer};
+use super::{Change, Installer, blocking};
 use crate::{
     actors::{
-        PluginView,
         plugin::Want,
         registry::{Claim, ClaimGuard, NoteUpgrade, RegistryError, should_run},
     },
     domain::{
-        record::{PluginRecord, Status},
-        upgrade::{ChangeKind, LastUpgrade, Outcome, Unfinished, unfinished},
+        record::PluginRecord,
+        target::host_platform,
+        upgrade::{LastUpgrade, Outcome, Unfinished, unfinished},
     },
 };
 
@@ -26,11 +25,12 @@ pub struct Pending {
 }
 
 impl Installer {
-    /// Claims every plugin with an unfinished change. Before any plugin is started.
-    pub async fn claim_unfinished(&self, plugins: Vec<PluginView>) -> Vec<Pending> {
+    /// Claims every plugin with an unfinished change, and clears what ended ones left. Before any plugin is started.
+    pub async fn claim_unfinished(&self, records: Vec<PluginRecord>) -> Vec<Pending> {
         let mut pending = Vec::new();
-        for PluginView { record, .. } in plugins {
+        for record in records {
             let (Some(verdict), Some(note)) = (unfinished(&record), record.state.last_upgrade.clone()) else {
+                self.clear(&record).await;
                 continue;
             };
             match self.ask_registry(Claim(record.id().clone())).await.map_err(RegistryError::from).flatten() {
@@ -66,12 +66,10 @@ impl Installer {
         }
     }
 
-    /// The version before goes on. What was placed of the other one is removed, unless it is the kept version.
+    /// The version before goes on. What was placed of the other one is removed, and the kept version has its place again.
     async fn interrupted(&self, change: &Change<'_>) {
         let (record, note) = (change.before, &change.note);
-        if note.kind == ChangeKind::Install && record.state.previous_version.as_ref() != Some(&note.version) {
-            self.remove_version(record.id(), &note.version).await;
-        }
+        self.remove_failed(change).await;
         let reason = format!("the host ended meanwhile; {} goes on", note.from);
         self.write(record, note.ended(Outcome::Interrupted, Some(reason))).await;
         self.start(change).await;
@@ -95,44 +93,41 @@ impl Installer {
         }
     }
 
-    /// `change.before` is the record of the version that failed; the one before it is made anew from its own files.
+    /// `change.before` is the record of the version that failed. The one before it ran here, so it was accepted once: what
+    /// today's policy says of its package is no question, only whether its program is still the same.
     async fn go_back(&self, change: &Change<'_>, reason: &str) {
         let (failed, note) = (change.before, &change.note);
-        let mut before = match self.kept(failed.id(), &note.from).await {
-            Ok(record) => record,
+        let (packages, id, from) = (self.shared.packages.clone(), failed.id().clone(), note.from.clone());
+        let kept = blocking(move || {
+            let before = packages.before(&id, &from, &host_platform());
+            before.map_err(|error| RegistryError::Storage(error.to_string()))
+        });
+        match kept.await {
+            Ok(before) => {
+                self.undo(&Change { before: &before, note: note.clone(), guard: change.guard }, reason).await;
+            }
             Err(error) => {
                 tracing::error!(plugin.id = %failed.id(), %error, "no way back to the version before");
                 let reason = format!("{reason}; and {} cannot be used any more", note.from);
                 self.write(failed, note.ended(Outcome::Done, Some(reason))).await;
-                return;
-            }
-        };
-        before.state.auto_update = failed.state.auto_update;
-        before.state.previous_version = match note.kind {
-            ChangeKind::Install => self.newest_beside(failed, note).await,
-            ChangeKind::Rollback => Some(note.version.clone()),
-        };
-        match note.status_before {
-            Status::Registered | Status::Active => {}
-            Status::Disabled => before.state.status = Status::Disabled,
-            Status::Error => {
-                before.state.status = Status::Error;
-                before.fail("it had failed before the upgrade that was undone".into(), OffsetDateTime::now_utc());
             }
         }
-        self.undo(&Change { before: &before, note: note.clone(), guard: change.guard }, reason).await;
     }
 
-    /// The greatest version that is on disk beside the two of the change.
-    async fn newest_beside(&self, failed: &PluginRecord, note: &LastUpgrade) -> Option<String> {
-        let (packages, id) = (self.shared.packages.clone(), failed.id().clone());
-        let names = [note.from.clone(), note.version.clone()];
-        let found = super::blocking(move || {
-            let mut versions = packages.versions(&id)?;
-            versions.retain(|version| !names.contains(version));
-            Ok(versions.into_iter().find(|version| packages.is_package(&id, version)))
+    /// Clears what a host left behind that was killed when a change had come to its end already: a kept version that is
+    /// still aside comes back, unless what took its place is installed.
+    async fn clear(&self, record: &PluginRecord) {
+        let (packages, id, version) =
+            (self.shared.packages.clone(), record.id().clone(), record.manifest.version.clone());
+        let done = blocking(move || {
+            for aside in packages.aside(&id)?.into_iter().filter(|aside| *aside != version) {
+                packages.bring_back(&id, &aside)?;
+            }
+            Ok(packages.drop_before(&id)?)
         });
-        found.await.ok().flatten()
+        if let Err(error) = done.await {
+            tracing::warn!(plugin.id = %record.id(), %error, "what a change of version left was not cleared");
+        }
     }
 
     async fn start(&self, change: &Change<'_>) {

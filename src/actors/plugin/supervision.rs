@@ -1,8 +1,8 @@
 //! Runs the lifecycle's effects: launches, watches, pings and stops the process, and turns what happens into inputs.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
-use actix::{AsyncContext, Context, WeakAddr};
+use actix::{AsyncContext, Context, Handler, Message, WeakAddr};
 use time::OffsetDateTime;
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
@@ -36,6 +36,23 @@ pub struct Running {
     _ended: DropGuard,
 }
 
+/// What the executable must be from the next start on; without effect when that is known already.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Pin(pub String);
+
+impl Handler<Pin> for PluginActor {
+    type Result = ();
+
+    fn handle(&mut self, Pin(sha256): Pin, _: &mut Context<Self>) {
+        if self.live.executable_sha256.is_none() {
+            self.live.executable_sha256 = Some(sha256);
+            self.live.revision += 1;
+            self.report();
+        }
+    }
+}
+
 /// What a task of this actor has to report.
 pub enum Happened {
     /// An input of the lifecycle.
@@ -47,7 +64,14 @@ pub enum Happened {
 impl PluginActor {
     /// Takes an input and runs what follows from it.
     pub(super) fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
-        for effect in self.lifecycle.step(input) {
+        let effects = self.lifecycle.step(input);
+        // Before the effects: a stop must know every call that it has to wait for, and nothing comes after a forgetting.
+        self.tend_line();
+        match self.accepting() {
+            Some(running) => self.door.0.open(&running.client, &running.calls),
+            None => self.door.0.close(),
+        }
+        for effect in effects {
             self.run(effect, ctx);
         }
         self.report();
@@ -59,9 +83,13 @@ impl PluginActor {
         match happened {
             Happened::Input(input) => self.step(input, ctx),
             Happened::Launch(generation, Ok(launched)) => self.launched(generation, launched, ctx),
-            Happened::Launch(generation, Err(LaunchFailure(why))) => {
+            Happened::Launch(generation, Err(failure)) => {
                 self.abort = None;
-                self.step(Input::LaunchFailed(generation, why), ctx);
+                let input = match failure {
+                    LaunchFailure::Passing(why) => Input::LaunchFailed(generation, why),
+                    LaunchFailure::Lasting(why) => Input::Unlaunchable(generation, why),
+                };
+                self.step(input, ctx);
             }
         }
     }
@@ -102,7 +130,7 @@ impl PluginActor {
                 self.live.last_error = None;
                 self.live.last_error_at = None;
                 self.live.revision += 1;
-                self.queue.resume(now());
+                self.line.lock().resume(now());
                 self.report_drops(&ctx.address().downgrade());
             }
             Effect::Failed(why) => self.failed(&why, &ctx.address().downgrade()),
@@ -112,7 +140,7 @@ impl PluginActor {
             }
             Effect::Forget => {
                 self.running = None;
-                let forgotten = self.queue.clear();
+                let forgotten = self.line.lock().clear();
                 if forgotten > 0 {
                     tracing::info!(plugin.id = %self.id, events = forgotten, "undelivered events forgotten");
                 }
@@ -143,9 +171,9 @@ impl PluginActor {
         self.suspend(true, addr);
     }
 
-    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6).
+    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6), without the secrets that the plugin was told.
     pub(super) fn diagnostic(&self, text: &str) -> String {
-        redaction::diagnostic(text, &self.surroundings.user_home)
+        redaction::diagnostic(&*self.log.without_secrets(text), &self.surroundings.user_home)
     }
 
     fn launch(&mut self, generation: u64, addr: WeakAddr<Self>) {
@@ -169,7 +197,7 @@ impl PluginActor {
     fn launch_request(&self, generation: u64, abort: CancellationToken) -> Result<LaunchRequest, LaunchFailure> {
         let platform = host_platform();
         let Some(executable) = self.manifest.runtime.executables.get(&platform) else {
-            return Err(LaunchFailure(format!(
+            return Err(LaunchFailure::Lasting(format!(
                 "the manifest declares no executable for this host's platform {platform}; install a package built for it"
             )));
         };
@@ -181,7 +209,11 @@ impl PluginActor {
             executable_sha256: self.live.executable_sha256.clone(),
             install_path,
             data_dir: self.surroundings.plugins_dir.join(self.id.as_str()).join("data"),
-            host_service: self.surroundings.host_services.routes(&self.id, &self.manifest.capabilities.granted()),
+            host_service: self.surroundings.host_services.routes(
+                &self.id,
+                &self.manifest.capabilities.granted(),
+                self.log.tenancy(),
+            ),
             log: self.log_sink(),
             abort,
         })
@@ -189,7 +221,10 @@ impl PluginActor {
 
     fn log_sink(&self) -> LogSink {
         let (log, id) = (Arc::clone(&self.log), self.id.clone());
-        Arc::new(move |line: LogLine| {
+        Arc::new(move |mut line: LogLine| {
+            if let Cow::Owned(hidden) = log.without_secrets(&line.message) {
+                line.message = hidden;
+            }
             let message = line.message.as_str();
             match line.level {
                 Level::Trace => tracing::trace!(target: "plugin", { plugin.id = %id }, "{message}"),

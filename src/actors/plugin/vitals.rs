@@ -3,9 +3,12 @@
 //!
 //! The record with status and last error is not here: the registry has it.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use prometheus_client::metrics::histogram::Histogram;
@@ -13,7 +16,7 @@ use time::OffsetDateTime;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use super::PluginActor;
+use super::{PluginActor, delivery::Line};
 use crate::domain::{delivery::Counters, lifecycle::State};
 
 /// Bounds of the latency histograms, in seconds: from what a plugin does at once to the webhook timeout of those with a
@@ -100,9 +103,8 @@ impl WebhookOutcome {
 }
 
 /// The shared figures.
-#[derive(Debug)]
 pub struct Vitals {
-    figures: Mutex<Figures>,
+    kept: Mutex<Kept>,
     /// Latency of delivery attempts that the plugin acknowledged.
     pub acknowledged: Histogram,
     /// Latency of those that failed.
@@ -112,11 +114,40 @@ pub struct Vitals {
     webhook_outcomes: [AtomicU64; WebhookOutcome::ALL.len()],
 }
 
+/// What the actor wrote down, and what is read where it changes: a message or a lock for each delivery would slow it.
+#[derive(Default)]
+struct Kept {
+    /// Those of events are of earlier actors of the plugin.
+    figures: Figures,
+    /// Where the present actor's events wait.
+    line: Option<Line>,
+}
+
+impl Kept {
+    fn now(&self) -> Figures {
+        let mut figures = self.figures.clone();
+        if let Some(line) = &self.line {
+            let line = line.lock();
+            figures.waiting = line.len();
+            figures.healthy = line.is_live();
+            figures.counters = figures.counters + line.counters();
+            figures.last_delivery_at = line.delivered_at().or(figures.last_delivery_at);
+        }
+        figures
+    }
+}
+
+impl fmt::Debug for Vitals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vitals").field("figures", &self.figures()).finish_non_exhaustive()
+    }
+}
+
 impl Default for Vitals {
     fn default() -> Self {
         let histogram = || Histogram::new(LATENCY_BUCKETS);
         Self {
-            figures: Mutex::default(),
+            kept: Mutex::default(),
             acknowledged: histogram(),
             unacknowledged: histogram(),
             webhooks: histogram(),
@@ -128,7 +159,14 @@ impl Default for Vitals {
 impl Vitals {
     /// A copy of the present figures.
     pub fn figures(&self) -> Figures {
-        self.lock().clone()
+        self.lock().now()
+    }
+
+    /// From now on the events of this line are counted too; those of the line before it stay counted.
+    pub(super) fn follow(&self, line: &Line) {
+        let mut kept = self.lock();
+        kept.figures = kept.now();
+        kept.line = Some(line.clone());
     }
 
     /// Webhook calls that ended so.
@@ -141,13 +179,12 @@ impl Vitals {
         WebhookWatch { vitals: self, since: Instant::now(), outcome: WebhookOutcome::Abandoned }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Figures> {
-        self.figures.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Measures one webhook call; dropped without an outcome it was abandoned.
-#[derive(Debug)]
 pub struct WebhookWatch<'a> {
     vitals: &'a Vitals,
     since: Instant,
@@ -173,32 +210,19 @@ impl Drop for WebhookWatch<'_> {
 impl PluginActor {
     /// Shows what changed; called at the end of everything that changes it.
     pub(super) fn show_vitals(&self) {
-        let counters = self.queue.counters();
-        let mut figures = self.vitals.lock();
+        let figures = &mut self.vitals.lock().figures;
         figures.process = self.running.as_ref().map(|running| running.alive.clone());
         if *self.lifecycle.state() != State::Waiting {
             figures.next_restart_at = None;
         }
-        figures.waiting = self.queue.len();
-        figures.healthy = self.queue.is_live();
-        figures.counters = Counters {
-            delivered: self.counted_before.delivered + counters.delivered,
-            failed: self.counted_before.failed + counters.failed,
-            overflowed: self.counted_before.overflowed + counters.overflowed,
-            expired: self.counted_before.expired + counters.expired,
-        };
     }
 
     pub(super) fn show_restart_at(&self, next: OffsetDateTime) {
-        self.vitals.lock().next_restart_at = Some(next);
+        self.vitals.lock().figures.next_restart_at = Some(next);
     }
 
     pub(super) fn show_restarted(&self) {
-        self.vitals.lock().restarts += 1;
-    }
-
-    pub(super) fn show_delivered(&self) {
-        self.vitals.lock().last_delivery_at = Some(OffsetDateTime::now_utc());
+        self.vitals.lock().figures.restarts += 1;
     }
 }
 

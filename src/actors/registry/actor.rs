@@ -7,26 +7,27 @@ use std::{
     time::Duration,
 };
 
-use actix::{
-    Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, MessageResult, ResponseActFuture, ResponseFuture,
-    WrapFuture, fut,
-};
-use futures_util::{FutureExt, StreamExt, future::join_all, stream};
+use actix::{Actor, ActorFutureExt, Addr, AsyncContext, Context, Handler, ResponseActFuture, WrapFuture, fut};
+use futures_util::{FutureExt, future::join_all};
 use time::OffsetDateTime;
 
 use super::{
     RegistryError,
     announce::Told,
+    boot::Owed,
     claims::Claims,
+    directory::Directory,
     disk::Disk,
-    messages::{Adopt, BootAll, Forget, Get, List, Lookup, Operate, Restore, StopAll},
+    messages::{Adopt, Forget, Operate, Restore, StopAll},
     should_run,
+    views::Unreadable,
 };
 use crate::{
     actors::{
         EventBusHandle, LogEnd, PluginHandle, PluginLog, PluginView, Vitals,
         plugin::{
-            ActorGone, Birth, Changed, Command, Condemn, LiveState, NotDone, PluginActor, Replace, Surroundings, Want,
+            ActorGone, Birth, Changed, Command, Condemn, Door, Inlet, Line, LiveState, NotDone, PluginActor, Replace,
+            Surroundings, Want,
         },
         spawn::{ask, post, start},
     },
@@ -34,26 +35,53 @@ use crate::{
     domain::{
         id::PluginId,
         log_line::LogLine,
-        manifest::Manifest,
         record::{PluginRecord, Status},
         subject::Pattern,
         target::host_platform,
+        upgrade::is_unproven,
     },
-    store::{packages::PackageStore, records::RecordStore},
+    store::{packages::PackageStore, records::RecordStore, trust::TrustStore},
 };
 
 pub(super) struct Entry {
     pub(super) record: PluginRecord,
-    manifest: Arc<Manifest>,
     pub(super) addr: Addr<PluginActor>,
     incarnation: u64,
+    /// Where calls into it pass.
+    door: Door,
+    /// Where its events wait.
+    line: Line,
     /// Of the last report taken from this incarnation.
     revision: u64,
     /// Panics of this plugin's actor in a row, for the backoff.
     losses: usize,
     pub(super) log: Arc<PluginLog>,
-    vitals: Arc<Vitals>,
+    pub(super) vitals: Arc<Vitals>,
     pub(super) disk: Disk,
+}
+
+/// What the registry reads and writes.
+pub struct Files {
+    pub records: RecordStore,
+    pub packages: PackageStore,
+    pub trust: TrustStore,
+}
+
+impl Entry {
+    /// Whether this actor of the plugin has reported nothing yet: the record is as it was found.
+    pub(super) fn is_unheard(&self) -> bool {
+        self.revision == 0
+    }
+}
+
+/// What the host found of the plugins at its start.
+pub(super) struct Found {
+    /// Records.
+    pub records: Vec<PluginRecord>,
+    /// What is shown of the records that cannot be read.
+    pub unreadable: Vec<PluginRecord>,
+    /// Log lines that an earlier host wrote.
+    pub earlier_lines: BTreeMap<PluginId, Vec<LogLine>>,
 }
 
 /// The actor.
@@ -61,14 +89,18 @@ pub struct Registry {
     pub(super) config: Arc<Config>,
     pub(super) surroundings: Arc<Surroundings>,
     pub(super) records: RecordStore,
-    packages: PackageStore,
+    pub(super) packages: PackageStore,
+    pub(super) trust: TrustStore,
     pub(super) bus: EventBusHandle,
     pub(super) told: Told,
     found: Vec<PluginRecord>,
     /// Log lines that an earlier host wrote.
     pub(super) earlier: BTreeMap<PluginId, Vec<LogLine>>,
     pub(super) entries: BTreeMap<PluginId, Entry>,
+    directory: Directory,
+    pub(super) unreadable: Unreadable,
     pub(super) claims: Claims,
+    pub(super) owed: Owed,
     /// Installed before this host started and never seen to run: verified before they do.
     unverified: BTreeSet<PluginId>,
     incarnations: u64,
@@ -79,35 +111,35 @@ impl Registry {
     pub(super) fn new(
         config: Arc<Config>,
         surroundings: Arc<Surroundings>,
-        records: RecordStore,
-        packages: PackageStore,
+        Files { records, packages, trust }: Files,
         bus: EventBusHandle,
-        found: Vec<PluginRecord>,
-        earlier: BTreeMap<PluginId, Vec<LogLine>>,
+        found: Found,
     ) -> Self {
+        let Found { records: found, unreadable, earlier_lines: earlier } = found;
         Self {
             config,
             surroundings,
             records,
             packages,
+            trust,
             bus,
             told: Told::default(),
             found,
             earlier,
             entries: BTreeMap::new(),
+            directory: Directory::default(),
+            unreadable: Unreadable::new(unreadable),
             claims: Claims::default(),
+            owed: Owed::default(),
             unverified: BTreeSet::new(),
             incarnations: 0,
             stopping: false,
         }
     }
 
-    pub(super) fn entry(&self, id: &str) -> Result<&Entry, RegistryError> {
-        self.entries.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
-    }
-
-    pub(super) fn view(entry: &Entry) -> PluginView {
-        PluginView { record: entry.record.clone(), vitals: Arc::clone(&entry.vitals) }
+    /// The directory that it keeps.
+    pub(super) fn directory(&self) -> Directory {
+        self.directory.clone()
     }
 
     /// Makes the plugin's actor and tells the bus. The record is not written.
@@ -128,17 +160,26 @@ impl Registry {
             log: Arc::clone(&log),
             vitals: Arc::clone(&vitals),
         };
-        let addr = start(PluginActor::new(birth, Arc::clone(&self.surroundings)));
-        let manifest = Arc::new(record.manifest.clone());
-        self.subscribe(&id, &manifest, &addr);
-        let incarnation = self.incarnations;
-        let entry = Entry { record, manifest, addr, incarnation, revision: 0, losses, log, vitals, disk };
-        self.entries.insert(id, entry);
+        let actor = PluginActor::new(birth, Arc::clone(&self.surroundings));
+        let (door, line) = (actor.door(), actor.line());
+        let (addr, incarnation) = (start(actor), self.incarnations);
+        let entry = Entry { record, addr, incarnation, door, line, revision: 0, losses, log, vitals, disk };
+        self.entries.insert(id.clone(), entry);
+        self.make_known(&id);
     }
 
-    fn subscribe(&self, id: &PluginId, manifest: &Manifest, addr: &Addr<PluginActor>) {
+    /// Tells the bus and the edges of a new or replaced plugin.
+    fn make_known(&self, id: &PluginId) {
+        let Some(entry) = self.entries.get(id) else { return };
+        let manifest = Arc::new(entry.record.manifest.clone());
         let patterns = manifest.capabilities.events.iter().map(Pattern::new).collect();
-        self.bus.subscribe(id.clone(), patterns, addr.clone().recipient());
+        self.bus.subscribe(id.clone(), patterns, Inlet::new(entry.line.clone(), entry.addr.clone().recipient()));
+        self.directory.put(PluginHandle {
+            id: id.clone(),
+            manifest,
+            door: entry.door.clone(),
+            vitals: Arc::clone(&entry.vitals),
+        });
     }
 
     /// Takes a report, unless it is late, and has it written.
@@ -179,7 +220,7 @@ impl Registry {
             async move { tokio::task::spawn_blocking(verify).await.unwrap_or_else(|error| Err(error.to_string())) };
         Box::pin(verified.map(|verdict| verdict.map(drop)).into_actor(self).then(move |verdict, actor, _| {
             if !claimed && actor.claims.is_closed(&id) {
-                return Box::pin(fut::ready(Err(RegistryError::Busy(id)))) as ResponseActFuture<Self, _>;
+                return Box::pin(fut::ready(Err(actor.busy(id, want)))) as ResponseActFuture<Self, _>;
             }
             match verdict {
                 Ok(()) => {
@@ -198,7 +239,11 @@ impl Registry {
     }
 
     /// Has a plugin's actor do something, then waits until the result is on disk.
-    fn operate(&mut self, id: PluginId, want: Want) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+    pub(super) fn operate(
+        &mut self,
+        id: PluginId,
+        want: Want,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         let Some(entry) = self.entries.get(&id) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
         };
@@ -254,42 +299,13 @@ impl Actor for Registry {
 
     fn started(&mut self, ctx: &mut Context<Self>) {
         for record in std::mem::take(&mut self.found) {
-            if record.state.status == Status::Registered {
+            if is_unproven(&record) {
                 self.unverified.insert(record.id().clone());
             }
             self.told.remember(&record);
             self.insert(record, ctx);
         }
-    }
-}
-
-impl Handler<List> for Registry {
-    type Result = MessageResult<List>;
-
-    fn handle(&mut self, _: List, _: &mut Context<Self>) -> Self::Result {
-        MessageResult(self.entries.values().map(Self::view).collect())
-    }
-}
-
-impl Handler<Get> for Registry {
-    type Result = Result<PluginView, RegistryError>;
-
-    fn handle(&mut self, Get(id): Get, _: &mut Context<Self>) -> Self::Result {
-        self.entry(&id).map(Self::view)
-    }
-}
-
-impl Handler<Lookup> for Registry {
-    type Result = Result<PluginHandle, RegistryError>;
-
-    fn handle(&mut self, Lookup(id): Lookup, _: &mut Context<Self>) -> Self::Result {
-        self.entry(&id).map(|entry| PluginHandle {
-            addr: entry.addr.clone(),
-            id: entry.record.id().clone(),
-            manifest: Arc::clone(&entry.manifest),
-            vitals: Arc::clone(&entry.vitals),
-            ask_timeout: self.config.timing.ask_timeout,
-        })
+        self.tell_unreadable();
     }
 }
 
@@ -297,18 +313,33 @@ impl Handler<Operate> for Registry {
     type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
 
     fn handle(&mut self, Operate { id, want, claimed }: Operate, _: &mut Context<Self>) -> Self::Result {
+        self.command(&id, want, claimed)
+    }
+}
+
+impl Registry {
+    /// Carries a command out, unless the plugin is claimed by another one.
+    pub(super) fn command(
+        &mut self,
+        id: &str,
+        want: Want,
+        claimed: bool,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
         if self.stopping {
             return Box::pin(fut::ready(Err(RegistryError::Stopping)));
         }
-        let id = match self.entry(&id) {
+        let id = match self.entry(id) {
             Ok(entry) => entry.record.id().clone(),
             Err(error) => return Box::pin(fut::ready(Err(error))),
         };
         if !claimed && self.claims.is_closed(&id) {
-            return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
+            return Box::pin(fut::ready(Err(self.busy(id, want))));
         }
         if let Err(error) = self.check_host(&id, want) {
             return Box::pin(fut::ready(Err(error)));
+        }
+        if self.asks_for_vouching(&id, want) {
+            return self.vouch_then(id, want, claimed);
         }
         if matches!(want, Want::Started | Want::Booted) && self.unverified.contains(&id) {
             return self.verify_then(id, want, claimed);
@@ -330,10 +361,8 @@ impl Handler<Adopt> for Registry {
         match self.entries.get_mut(&id) {
             Some(entry) => {
                 entry.record = record.clone();
-                entry.manifest = Arc::new(record.manifest.clone());
                 post(&entry.addr, Replace(record));
-                let (manifest, addr) = (Arc::clone(&entry.manifest), entry.addr.clone());
-                self.subscribe(&id, &manifest, &addr);
+                self.make_known(&id);
             }
             None => self.insert(record, ctx),
         }
@@ -357,10 +386,11 @@ impl Handler<Forget> for Registry {
 
     fn handle(&mut self, Forget(id): Forget, _: &mut Context<Self>) {
         // The actor ends with its last address.
+        self.directory.remove(&id);
         if let Some(entry) = self.entries.remove(&id) {
             entry.log.end(LogEnd::Uninstalled);
         }
-        self.bus.unsubscribe(id);
+        self.bus.unsubscribe(&id);
     }
 }
 
@@ -411,33 +441,12 @@ impl Handler<ActorGone> for Registry {
                 return;
             }
             let record = entry.record.clone();
-            let run = should_run(&record) && !actor.claims.is_closed(&id);
+            let run = should_run(&record);
             actor.insert(record, ctx);
             if run {
-                ctx.spawn(actor.operate(id, Want::Booted).map(|_, _, _| ()));
+                actor.boot_one(id, ctx);
             }
         });
-    }
-}
-
-impl Handler<BootAll> for Registry {
-    type Result = ResponseFuture<()>;
-
-    /// The commands go through the registry: when its turn comes, an upgrade may hold a plugin, or the host be stopping.
-    /// A failure is the plugin's: its actor has noted it.
-    fn handle(&mut self, _: BootAll, ctx: &mut Context<Self>) -> Self::Result {
-        let registry = ctx.address();
-        let deadline = self.config.timing.command_timeout() + self.config.timing.ask_timeout;
-        let due = self.entries.values().filter(|entry| should_run(&entry.record));
-        let starts: Vec<_> = due
-            .map(|entry| {
-                let (registry, id) = (registry.clone(), entry.record.id().as_str().to_owned());
-                let boot = Operate { id, want: Want::Booted, claimed: false };
-                async move { drop(ask(&registry, boot, deadline).await) }
-            })
-            .collect();
-        let parallel = self.config.limits.boot_parallelism;
-        Box::pin(async move { stream::iter(starts).buffer_unordered(parallel).collect::<()>().await })
     }
 }
 

@@ -51,11 +51,20 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Plugins whose record cannot be read are in `error` from the host's start on; the world learns how they go on.
+    pub(super) fn tell_unreadable(&mut self) {
+        self.unreadable.records().for_each(|record| self.told.remember(record));
+    }
+}
+
 impl Handler<Departed> for Registry {
     type Result = ();
 
     fn handle(&mut self, Departed(id): Departed, _: &mut Context<Self>) {
-        if let Some(change) = self.told.change(&id, None) {
+        // An install that failed over an unreadable record leaves that as it was.
+        let now = self.unreadable.get(id.as_str()).map(|view| Standing::from(&view.record));
+        if let Some(change) = self.told.change(&id, now) {
             self.bus.announce(change);
         }
     }

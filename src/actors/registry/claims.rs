@@ -112,6 +112,11 @@ impl Claims {
         }
     }
 
+    /// Whether somebody holds the id, open or closed.
+    pub(super) fn is_held(&self, id: &PluginId) -> bool {
+        self.held.contains_key(id)
+    }
+
     /// Whether commands about the id are kept out.
     pub(super) fn is_closed(&self, id: &PluginId) -> bool {
         self.held.get(id).is_some_and(|held| !held.open)
@@ -164,8 +169,9 @@ impl Handler<SetOpen> for Registry {
 impl Handler<Release> for Registry {
     type Result = ();
 
-    fn handle(&mut self, Release { id, ticket }: Release, _: &mut Context<Self>) {
+    fn handle(&mut self, Release { id, ticket }: Release, ctx: &mut Context<Self>) {
         self.claims.release(&id, ticket);
+        self.make_up(&id, ctx);
     }
 }
 

@@ -106,6 +106,7 @@ impl Registry {
         }
         entry.disk.end(version, result);
         if result.is_ok() {
+            self.unreadable.forget(id);
             self.write(id, ctx);
         } else {
             let id = id.clone();

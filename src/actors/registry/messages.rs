@@ -6,24 +6,29 @@ use actix::Message;
 
 use super::RegistryError;
 use crate::{
-    actors::{PluginHandle, PluginLog, PluginView, plugin::Want},
+    actors::{PluginLog, PluginView, plugin::Want},
     domain::{id::PluginId, record::PluginRecord},
 };
 
-/// All plugins, by id.
+/// All plugins, by id, those with an unreadable record too.
 #[derive(Message)]
 #[rtype(result = "Vec<PluginView>")]
 pub struct List;
 
-/// One plugin.
+/// The records of the known plugins, by id, as they were found or last changed.
+#[derive(Message)]
+#[rtype(result = "Vec<PluginRecord>")]
+pub struct Records;
+
+/// One plugin, for work with it.
 #[derive(Message)]
 #[rtype(result = "Result<PluginView, RegistryError>")]
 pub struct Get(pub String);
 
-/// A handle to one plugin.
+/// One plugin, to be shown: that its record is unreadable, too.
 #[derive(Message)]
-#[rtype(result = "Result<PluginHandle, RegistryError>")]
-pub struct Lookup(pub String);
+#[rtype(result = "Result<PluginView, RegistryError>")]
+pub struct Show(pub String);
 
 /// The log of one plugin.
 #[derive(Message)]

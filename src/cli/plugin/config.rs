@@ -14,13 +14,14 @@ use serde_json::{Map, Value, json};
 use super::{OnePlugin, operate::part};
 use crate::{
     cli::{
+        client::ClientError,
         error::CliError,
         output::{Output, fields},
     },
     config::Lookup,
     domain::{
         clean::quote,
-        config_schema::{Fields, MASK},
+        config_schema::{Fields, MASK, inexact_numbers},
         manifest::{Schema, yaml},
     },
 };
@@ -92,11 +93,14 @@ pub enum SettingError {
     /// A secret among the arguments.
     #[error("{0} is a secret and other users see a command's arguments; give it with --secret-from-stdin")]
     Secret(String),
+    /// A number that nobody keeps as it is.
+    #[error("the number for {0} has more digits than a plugin gets; write it as text: {0}='\"…\"'")]
+    Number(String),
     /// Nothing on standard input.
     #[error("standard input holds no secret; pipe it in")]
     NoSecret,
     /// The file, or standard input, cannot be read.
-    #[error("cannot read {from}: {source}")]
+    #[error("cannot read {from}")]
     Read {
         /// Which.
         from: String,
@@ -140,7 +144,13 @@ async fn set(arguments: Set, output: &Output, env: Lookup<'_>) -> Result<(), Cli
     let path = ["api", "plugins", id.as_str(), "config"];
     let record = client.get(&path[..3]).await?;
     let schema: Schema = record["config_schema"].as_object().cloned().unwrap_or_default();
-    let (answer, tag) = client.get_tagged(&path).await?;
+    let (answer, tag) = match client.get_tagged(&path).await {
+        // A whole new config takes the place of a file that the host cannot read.
+        Err(ClientError::Refused { code, .. }) if from_file.is_some() && code == "config_damaged" => {
+            (Value::Null, None)
+        }
+        found => found?,
+    };
     let mut config: Map<String, Value> = match &from_file {
         Some(path) => file(path)?,
         None => part(&answer["config"])?,
@@ -150,7 +160,7 @@ async fn set(arguments: Set, output: &Output, env: Lookup<'_>) -> Result<(), Cli
         if Fields::of(&schema).is_secret(field) && !value.is_empty() && value != MASK {
             return Err(SettingError::Secret(quote(field)).into());
         }
-        config.insert(field.to_owned(), typed(&schema, field, value));
+        config.insert(field.to_owned(), typed(&schema, field, value)?);
     }
     for field in &unset {
         config.shift_remove(field);
@@ -168,12 +178,15 @@ async fn set(arguments: Set, output: &Output, env: Lookup<'_>) -> Result<(), Cli
 }
 
 /// A value as the schema wants it; what is wrong with it is for the host to say.
-fn typed(schema: &Schema, field: &str, text: &str) -> Value {
+fn typed(schema: &Schema, field: &str, text: &str) -> Result<Value, SettingError> {
     let rules = schema.get("properties").and_then(|properties| properties.get(field));
     let is_text =
         rules.and_then(|rules| rules.get("type")) == Some(&json!("string")) || Fields::of(schema).is_secret(field);
-    let read = if is_text { None } else { serde_json::from_str(text).ok() };
-    read.unwrap_or_else(|| text.into())
+    let read: Option<Value> = if is_text { None } else { serde_json::from_str(text).ok() };
+    if read.is_some() && !inexact_numbers(text).is_empty() {
+        return Err(SettingError::Number(quote(field)));
+    }
+    Ok(read.unwrap_or_else(|| text.into()))
 }
 
 fn text(value: &Value) -> String {
@@ -216,8 +229,10 @@ mod tests {
             ("free", "plain", json!("plain")),
             ("free", "", json!("")),
         ] {
-            assert_eq!(typed(&schema, field, text), value, "{field}={text}");
+            assert_eq!(typed(&schema, field, text).unwrap(), value, "{field}={text}");
         }
+        assert!(matches!(typed(&schema, "n", "[9007199254740993]"), Err(SettingError::Number(_))));
+        assert_eq!(typed(&schema, "s", "9007199254740993").unwrap(), json!("9007199254740993"));
     }
 
     #[test]

@@ -4,10 +4,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{install::Query, operate::part, view};
-use crate::cli::{
-    client::ClientError,
-    error::CliError,
-    output::{Output, fields, size},
+use crate::{
+    cli::{
+        client::ClientError,
+        error::CliError,
+        output::{Output, fields, size},
+    },
+    domain::consent::signed_by,
 };
 
 /// The difference (docs/api.md, "Consent"). The host may be of another version: every key may be missing.
@@ -20,7 +23,10 @@ struct Difference {
     widened: Vec<String>,
     narrowed: Vec<String>,
     signer_installed: Option<String>,
+    signer_key_installed: Option<String>,
     signer_offered: Option<String>,
+    signer_key_offered: Option<String>,
+    signature_offered: String,
     needs: Vec<String>,
 }
 
@@ -48,13 +54,16 @@ struct Platform {
 
 impl Difference {
     fn fields(&self) -> Vec<(&'static str, String)> {
-        let signer = |name: &Option<String>| name.clone().unwrap_or_else(|| "nobody".to_owned());
+        let offered = (self.signer_offered.as_deref(), self.signer_key_offered.as_deref());
+        let offered = signed_by(&self.signature_offered, offered.0, offered.1);
+        let installed = (self.signer_installed.as_deref(), self.signer_key_installed.as_deref());
+        let installed = signed_by("", installed.0, installed.1);
         vec![
             ("installed", self.installed.clone().unwrap_or_else(|| "nothing".to_owned())),
             ("offered", format!("{} ({})", self.offered, self.direction)),
             ("asks beyond", self.widened.join("\n")),
             ("asks no more", self.narrowed.join("\n")),
-            ("signed by", format!("{}, installed: {}", signer(&self.signer_offered), signer(&self.signer_installed))),
+            ("signed by", format!("{offered}\ninstalled version: {installed}")),
             ("needs consent", if self.needs.is_empty() { "no".to_owned() } else { self.needs.join(", ") }),
         ]
     }

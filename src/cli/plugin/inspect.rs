@@ -12,7 +12,7 @@ use crate::{
         output::{Output, fields, size},
     },
     config::{Limits, Lookup},
-    domain::{manifest::Manifest, target::host_platform, trust::KeyName},
+    domain::{key::PublicKey, manifest::Manifest, target::host_platform, trust::KeyName},
     store::packages::{Examined, PackageStore},
 };
 
@@ -44,6 +44,8 @@ struct Report<'a> {
     signature: &'static str,
     /// Whose signature it is, when it is trusted.
     signer: Option<&'a KeyName>,
+    /// The key that signed, trusted or not, base64.
+    key: Option<PublicKey>,
     platforms: Vec<PlatformReport<'a>>,
     /// Whether a host like this one, on this machine, can run it.
     runs_here: bool,
@@ -70,19 +72,10 @@ pub async fn run(Inspect { package, host }: Inspect, output: &Output, env: Looku
         return difference::show(&answer, output);
     }
     let (trust, skipped) = keys::trust(&[], host.home, env)?;
-    let meta = tokio::fs::metadata(&package).await;
-    let source = match meta {
-        Ok(meta) if meta.is_file() => None,
-        Ok(_) => Some(std::io::Error::other("it is not a regular file")),
-        Err(error) => Some(error),
-    };
-    if let Some(source) = source {
-        return Err(CliError::PackageFile { path: package, source });
-    }
     output.progress("reading the package");
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
-    let staged = pack::stage(&store, &package).await?;
+    let staged = pack::take(&store, &package).await?;
     let mut examined = store.examine(staged, Limits::default().package(), trust).await?;
     examined.warnings.extend(examined.signature.warning());
     examined.warnings.extend(skipped);
@@ -96,7 +89,8 @@ fn report(examined: &Examined) -> Report<'_> {
     Report {
         manifest: &examined.manifest,
         signature: examined.signature.word(),
-        signer: examined.signature.signer(),
+        signer: examined.signature.signer().map(|signer| &signer.name),
+        key: examined.signature.key(),
         platforms: platforms.map(|(platform, present)| PlatformReport { platform, present: *present }).collect(),
         runs_here: facts.platforms.get(&host_platform()).copied().unwrap_or(false),
         size: facts.compressed,
@@ -128,6 +122,7 @@ fn text(examined: &Examined, report: &Report<'_>) -> String {
         ("webhooks", view::webhooks(webhooks)),
         ("size", sizes),
         ("signature", report.signature.to_owned()),
+        ("key", report.key.map(|key| key.to_string()).unwrap_or_default()),
         ("signer", report.signer.map(ToString::to_string).unwrap_or_default()),
         ("warnings", examined.warnings.join("\n")),
     ])

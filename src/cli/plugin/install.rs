@@ -165,7 +165,8 @@ impl fmt::Display for Steps {
 
 /// The package as a form, read while it is sent.
 async fn upload(request: RequestBuilder, path: &Path) -> Result<(RequestBuilder, Steps), CliError> {
-    let failed = |source| CliError::PackageFile { path: path.to_owned(), source };
+    let wanted = "a package file or an http(s) address";
+    let failed = |source| CliError::PackageFile { path: path.to_owned(), wanted, source };
     let file = tokio::fs::File::open(path).await.map_err(failed)?;
     let metadata = file.metadata().await.map_err(failed)?;
     if !metadata.is_file() {

@@ -4,7 +4,7 @@
 
 use std::{
     fs::OpenOptions,
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -70,12 +70,14 @@ pub enum KeyFileFault {
         mode: u32,
     },
     /// Making a file failed.
-    #[error("cannot write {path}: {source}; an existing key is never replaced", path = .path.display())]
+    #[error("cannot write {path}: {source}; {next}", path = .path.display())]
     Write {
         /// The file.
         path: PathBuf,
         /// The system's reason.
         source: std::io::Error,
+        /// What to do.
+        next: &'static str,
     },
     /// The system gives no random bytes.
     #[error("the system gives no random bytes for a key; make one with `openssl genpkey -algorithm ed25519`")]
@@ -92,22 +94,33 @@ pub fn generate() -> Result<PrivateKey, KeyFileFault> {
 
 /// Writes a file that must not exist yet.
 pub fn write_new(path: &Path, content: &str, mode: u32) -> Result<(), KeyFileFault> {
-    let failed = |source| KeyFileFault::Write { path: path.to_owned(), source };
+    let failed = |source: std::io::Error| {
+        let next = match source.kind() {
+            ErrorKind::AlreadyExists => "an existing key is never replaced: choose another name",
+            ErrorKind::NotFound => "make its folder first, or choose another one",
+            _ => "choose a folder that this user may write to",
+        };
+        KeyFileFault::Write { path: path.to_owned(), source, next }
+    };
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(failed)?;
     file.write_all(content.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
 }
 
 /// Reads a private key that nobody else can read.
 pub fn private(path: &Path) -> Result<PrivateKey, KeyFileFault> {
-    let metadata = std::fs::metadata(path);
-    let mode = metadata.map_or(0, |metadata| metadata.mode() & 0o777);
-    if mode & 0o077 != 0 {
-        return Err(KeyFileFault::Open { path: path.to_owned(), mode });
-    }
     let failed = |error| KeyFileFault::Private { path: path.to_owned(), error };
     let bytes = read_bounded(path, MAX_KEY_BYTES)?;
-    let text = String::from_utf8(bytes).map_err(|_| failed(KeyError::NotPrivate))?;
-    PrivateKey::parse(SecretString::from(text).expose_secret()).map_err(failed)
+    if KeyFile::parse(&bytes).is_ok() {
+        return Err(failed(KeyError::Public));
+    }
+    let text = SecretString::from(String::from_utf8(bytes).map_err(|_| failed(KeyError::NotPrivate))?);
+    let key = PrivateKey::parse(text.expose_secret()).map_err(failed)?;
+    // Only of a file that is a private key: what others may read of another one is no matter.
+    let mode = std::fs::metadata(path).map_or(0, |metadata| metadata.mode() & 0o777);
+    match mode & 0o077 {
+        0 => Ok(key),
+        _ => Err(KeyFileFault::Open { path: path.to_owned(), mode }),
+    }
 }
 
 /// Reads a public key, as its author publishes it or as a host trusts it.

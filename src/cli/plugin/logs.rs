@@ -8,6 +8,7 @@ use futures_util::StreamExt as _;
 use reqwest::{Method, RequestBuilder, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use tokio::time::{sleep, timeout};
 
 use super::{OnePlugin, operate::part};
@@ -50,7 +51,7 @@ pub struct Logs {
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<LevelFlag>,
     /// Leaves lines before this time out, like 2026-11-29T09:00:00Z
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     since: Option<String>,
 }
 
@@ -67,6 +68,12 @@ enum LevelFlag {
     Warn,
     /// What is wrong
     Error,
+}
+
+/// A time as the host takes it.
+fn time(text: &str) -> Result<String, &'static str> {
+    let read = OffsetDateTime::parse(text, &Rfc3339);
+    read.map(|_| text.to_owned()).map_err(|_| "write a time like 2026-11-29T09:00:00Z")
 }
 
 /// The request's query (docs/api.md, "Logs").

@@ -36,7 +36,7 @@ use crate::{
         target::host_platform,
         version::check_minimum,
     },
-    store::packages::{PackageStore, PackageStoreError, StageError},
+    store::packages::{PackageStore, PackageStoreError, StageError, Staged},
 };
 
 pub const EXAMPLES: &str = "\
@@ -77,6 +77,14 @@ pub enum PackError {
         /// What was tried.
         action: &'static str,
         /// On which path.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No folder to pack.
+    #[error("cannot pack {path}: {source}; name the folder that has manifest.yaml", path = .path.display())]
+    Folder {
+        /// What was named.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -164,6 +172,9 @@ async fn pack(
     key: Option<&PrivateKey>,
     output: &Output,
 ) -> Result<Packed, PackError> {
+    if let Err(source) = std::fs::read_dir(folder) {
+        return Err(PackError::Folder { path: folder.to_owned(), source });
+    }
     let Found { mut files, left_out } = folder::read(folder)?;
     let manifest_path = folder.join(MANIFEST_NAME);
     if !files.contains_key(MANIFEST_NAME) {
@@ -326,11 +337,18 @@ async fn prove(package: &Path, platform: &str) -> Result<(), PackError> {
     store.unpack(staged, limits, platform, Trust::default()).await.map(drop).map_err(PackError::Refused)
 }
 
+/// Hands the package file in that a command was given.
+pub(super) async fn take(store: &PackageStore, package: &Path) -> Result<Staged, CliError> {
+    let source = match tokio::fs::metadata(package).await {
+        Ok(meta) if meta.is_file() => return Ok(stage(store, package).await?),
+        Ok(_) => io::Error::other("it is not a regular file"),
+        Err(error) => error,
+    };
+    Err(CliError::PackageFile { path: package.to_owned(), wanted: "a package file", source })
+}
+
 /// Hands a package file in, as an upload does.
-pub(super) async fn stage(
-    store: &PackageStore,
-    package: &Path,
-) -> Result<crate::store::packages::Staged, PackageStoreError> {
+async fn stage(store: &PackageStore, package: &Path) -> Result<Staged, PackageStoreError> {
     let action = "read";
     let failed = |source| crate::store::fs::FileError { action, path: package.to_owned(), source };
     let file = tokio::fs::File::open(package).await.map_err(failed)?;

@@ -12,7 +12,7 @@ use crate::{
         output::{Output, fields},
     },
     config::{Limits, Lookup},
-    domain::{signature::PackageSignature, trust::KeyName},
+    domain::{key::PublicKey, signature::PackageSignature, trust::KeyName},
     store::packages::PackageStore,
 };
 
@@ -48,6 +48,8 @@ struct Verdict<'a> {
     signature: &'static str,
     /// Whose signature it is, when it is trusted.
     signer: Option<&'a KeyName>,
+    /// The key itself, base64.
+    key: Option<PublicKey>,
 }
 
 /// Verifies and tells.
@@ -59,7 +61,7 @@ pub async fn run(Verify { package, key, home }: Verify, output: &Output, env: Lo
     output.progress("reading the package");
     let scratch = tempfile::tempdir()?;
     let store = PackageStore::new(scratch.path());
-    let staged = pack::stage(&store, &package).await?;
+    let staged = pack::take(&store, &package).await?;
     let examined = store.examine(staged, Limits::default().package(), trust).await?;
     let PackageSignature::Trusted(signer) = &examined.signature else {
         let why = examined.signature.warning().unwrap_or_default();
@@ -69,9 +71,14 @@ pub async fn run(Verify { package, key, home }: Verify, output: &Output, env: Lo
         id: &examined.manifest.id,
         version: &examined.manifest.version,
         signature: examined.signature.word(),
-        signer: Some(signer),
+        signer: Some(&signer.name),
+        key: Some(signer.key),
     };
     output.result(&verdict, || {
-        fields(&[("plugin", format!("{} {}", verdict.id, verdict.version)), ("signer", signer.to_string())])
+        fields(&[
+            ("plugin", format!("{} {}", verdict.id, verdict.version)),
+            ("signer", signer.name.to_string()),
+            ("key", signer.key.to_string()),
+        ])
     })
 }

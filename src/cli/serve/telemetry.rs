@@ -40,7 +40,8 @@ pub enum TelemetryError {
     Exporter(#[source] ExporterBuildError),
 }
 
-/// The export at work; what waits is sent when it is dropped, within `timing.telemetry_timeout`.
+/// The export at work; what waits is sent when it is dropped, within `timing.telemetry_timeout` and
+/// [`Self::finish_within`].
 pub struct Traces {
     provider: SdkTracerProvider,
     deadline: Duration,
@@ -75,13 +76,18 @@ impl Traces {
         Ok(Self { provider, deadline: timing.telemetry_timeout })
     }
 
+    /// The end may take this long: what the host's stop has left of `timing.shutdown_timeout`.
+    pub fn finish_within(&mut self, left: Duration) {
+        self.deadline = self.deadline.min(left);
+    }
+
     /// Takes the host's own spans. Log lines are not sent: they may hold words of plugins.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
     {
         let spans = filter_fn(|metadata| {
-            metadata.is_span() && *metadata.level() <= Level::INFO && metadata.target().starts_with("kandev_host")
+            metadata.is_span() && *metadata.level() <= Level::DEBUG && metadata.target().starts_with("kandev_host")
         });
         let tracer = self.provider.tracer("kandev-host");
         tracing_opentelemetry::layer().with_tracer(tracer).with_location(false).with_threads(false).with_filter(spans)

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind as Kind};
 use serde_json::{Map, Value};
 
-use super::{Fields, MAX_VIOLATIONS, Violation, reach};
+use super::{Fields, MAX_VIOLATIONS, Rule, Violation, pointer, reach};
 use crate::domain::{clean::single_line, manifest::Schema};
 
 /// Largest compiled expression, and largest table of its automaton, in bytes.
@@ -75,7 +75,7 @@ impl FullSchema {
         Ok(Self { validator, nodes })
     }
 
-    /// What `values` breaks beyond the `told` violations of the fixed rules; at most 50. Kept secrets and null secrets
+    /// What `values` breaks beyond the `told` violations of the fixed rules, which are not told twice; at most 50. Kept secrets and null secrets
     /// count as set to anything that the schema likes.
     pub(super) fn violations(
         &self,
@@ -86,7 +86,7 @@ impl FullSchema {
     ) -> Vec<Violation> {
         let config = Value::Object(values.clone());
         if self.nodes.saturating_mul(count(&config)) > MAX_CHECKS {
-            return vec![Violation::new("", "the config is too large for this plugin's config_schema")];
+            return vec![Violation::new("", Rule::Other, "the config is too large for this plugin's config_schema")];
         }
         let excused: BTreeSet<&str> = values
             .iter()
@@ -101,7 +101,7 @@ impl FullSchema {
             let without = self.found(&Value::Object(bare), &BTreeSet::new());
             found.retain(|violation| !violation.path.is_empty() || without.contains(violation));
         }
-        found.retain(|violation| !told.iter().any(|fixed| fixed.path == violation.path));
+        found.retain(|violation| !told.iter().any(|fixed| fixed.says_the_same(violation)));
         found.truncate(MAX_VIOLATIONS);
         found
     }
@@ -124,15 +124,20 @@ fn top(error: &ValidationError<'_>) -> Option<String> {
 fn tell(error: &ValidationError<'_>) -> Violation {
     let path = error.instance_path().as_str();
     if let Kind::Required { property: Value::String(missing) } = error.kind() {
-        let missing_at = Violation::of_field(missing, "").path;
-        return Violation::new(&format!("{path}{missing_at}"), &format!("missing required property \"{missing}\""));
+        let message = format!("missing required property \"{missing}\"");
+        return Violation::new(&format!("{path}{}", pointer(missing)), Rule::Required, &message);
     }
     let message = error.masked_with("the value").to_string();
     let message = match message.strip_prefix("Additional") {
         Some(rest) => format!("additional{rest}"),
         None => message,
     };
-    Violation::new(path, &message)
+    let rule = match error.kind() {
+        Kind::Type { .. } => Rule::Type,
+        Kind::Enum { .. } => Rule::Enum,
+        _ => Rule::Other,
+    };
+    Violation::new(path, rule, &message)
 }
 
 /// The values in a config, lists and objects included.

@@ -1,13 +1,14 @@
 //! The operator's settings of a plugin: what the manifest's `config_schema` makes of them (contract/rest.md §4).
 //!
 //! Owns which fields are secret, the mask, what a PATCH makes of each value (`draft`), the fixed rules with their texts
-//! (`rules`), the whole JSON Schema with its bounds (`full`, `reach`). It reads no file and no vault: secret values
+//! (`rules`), which numbers can be kept (`submitted`), the whole JSON Schema with its bounds (`full`, `reach`). It reads no file and no vault: secret values
 //! pass through it and are never in a text it makes.
 
 mod draft;
 mod full;
 mod reach;
 mod rules;
+mod submitted;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -15,6 +16,7 @@ use serde_json::{Map, Value};
 pub use draft::{Change, Draft};
 pub use full::{FullSchema, Unusable};
 pub use reach::foreign_reference;
+pub use submitted::{Submitted, inexact_numbers};
 
 use super::clean::single_line;
 use super::manifest::Schema;
@@ -41,16 +43,37 @@ pub struct Violation {
     pub path: String,
     /// For people; holds no value of the config.
     pub message: String,
+    #[serde(skip)]
+    rule: Rule,
+}
+
+/// What kind of rule is broken. The fixed rules and the schema say the first three in words of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    Required,
+    Type,
+    Enum,
+    Other,
 }
 
 impl Violation {
-    fn new(path: &str, message: &str) -> Self {
-        Self { path: single_line(path, MAX_TEXT_BYTES), message: single_line(message, MAX_TEXT_BYTES) }
+    fn new(path: &str, rule: Rule, message: &str) -> Self {
+        Self { path: single_line(path, MAX_TEXT_BYTES), message: single_line(message, MAX_TEXT_BYTES), rule }
     }
 
-    fn of_field(field: &str, message: &str) -> Self {
-        Self::new(&format!("/{}", field.replace('~', "~0").replace('/', "~1")), message)
+    fn of_field(field: &str, rule: Rule, message: &str) -> Self {
+        Self::new(&pointer(field), rule, message)
     }
+
+    /// Whether both say the same of the same value.
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.path == other.path && self.rule == other.rule && self.rule != Rule::Other
+    }
+}
+
+/// The JSON pointer to a field of the config.
+fn pointer(field: &str) -> String {
+    format!("/{}", field.replace('~', "~0").replace('/', "~1"))
 }
 
 /// A config that breaks rules of the plugin's schema.
@@ -69,10 +92,11 @@ impl Refusal {
         let told = match fixed.first() {
             Some(first) => first.message.clone(),
             None => {
-                let lines = schema.iter().take(MAX_IN_TEXT).map(|Violation { path, message }| match path.as_str() {
-                    "" => message.clone(),
-                    path => format!("{path}: {message}"),
-                });
+                let lines =
+                    schema.iter().take(MAX_IN_TEXT).map(|Violation { path, message, .. }| match path.as_str() {
+                        "" => message.clone(),
+                        path => format!("{path}: {message}"),
+                    });
                 let more = schema.len().saturating_sub(MAX_IN_TEXT);
                 lines.chain((more > 0).then(|| format!("… and {more} more"))).collect::<Vec<_>>().join("; ")
             }

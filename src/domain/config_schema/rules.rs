@@ -5,20 +5,20 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{Fields, Violation};
+use super::{Fields, Rule, Violation};
 use crate::domain::manifest::Schema;
 
 /// Every broken rule of `values`. Of `kept` secrets only the presence counts.
 pub(super) fn check(fields: Fields<'_>, values: &Map<String, Value>, kept: &BTreeSet<String>) -> Vec<Violation> {
     let mut broken: Vec<Violation> = required(fields.schema)
         .filter(|field| !values.contains_key(*field))
-        .map(|field| Violation::of_field(field, &format!("missing required field \"{field}\"")))
+        .map(|field| Violation::of_field(field, Rule::Required, &format!("missing required field \"{field}\"")))
         .collect();
     let mut not_text = BTreeSet::new();
     for (field, _) in fields.declared().filter(|(field, _)| fields.is_secret(field) && !kept.contains(*field)) {
         if values.get(field).is_some_and(|value| !value.is_string() && !value.is_null()) {
             not_text.insert(field);
-            broken.push(Violation::of_field(field, &format!("secret field \"{field}\" must be a string")));
+            broken.push(Violation::of_field(field, Rule::Type, &format!("secret field \"{field}\" must be a string")));
         }
     }
     for (field, rules) in fields.declared() {
@@ -27,8 +27,8 @@ pub(super) fn check(fields: Fields<'_>, values: &Map<String, Value>, kept: &BTre
         if kept.contains(field) || null_secret || not_text.contains(field) {
             continue;
         }
-        if let Some(message) = against(field, rules, value) {
-            broken.push(Violation::of_field(field, &message));
+        if let Some((rule, message)) = against(field, rules, value) {
+            broken.push(Violation::of_field(field, rule, &message));
         }
     }
     broken
@@ -39,15 +39,15 @@ pub(super) fn required(schema: &Schema) -> impl Iterator<Item = &str> {
     schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn against(field: &str, rules: &Schema, value: &Value) -> Option<String> {
+fn against(field: &str, rules: &Schema, value: &Value) -> Option<(Rule, String)> {
     if let Some(kind) = rules.get("type").and_then(Value::as_str)
         && !is_of_type(value, kind)
     {
-        return Some(format!("field \"{field}\" must be a {kind}"));
+        return Some((Rule::Type, format!("field \"{field}\" must be a {kind}")));
     }
     let allowed = rules.get("enum")?.as_array()?;
     let found = allowed.iter().any(|option| equal(option, value));
-    (!found).then(|| format!("field \"{field}\" must be one of the declared enum values"))
+    (!found).then(|| (Rule::Enum, format!("field \"{field}\" must be one of the declared enum values")))
 }
 
 /// Type words beside these four are unchecked here.

@@ -25,7 +25,8 @@ type Secrets = Vec<(String, Option<String>)>;
 fn patch(schema: Value, stored: Value, submitted: Value) -> Result<(Value, Secrets), Refusal> {
     let (schema, stored, id) = (map(schema), map(stored), id());
     let full = FullSchema::compile(&schema).ok();
-    let draft = Draft::new(Fields::of(&schema), &id, &stored, map(submitted));
+    let submitted = Submitted::read(json!({"config": submitted}).to_string().as_bytes()).unwrap();
+    let draft = Draft::new(Fields::of(&schema), &id, Some(&stored), submitted);
     draft.check(full.as_ref())?;
     let Change { config, secrets } = draft.into_change();
     Ok((Value::Object(config), secrets))
@@ -301,7 +302,7 @@ proptest! {
         let shown = fields.mask(&stored);
         let text = Value::Object(shown.clone()).to_string();
         prop_assert!(!text.contains("vault:"), "{}", text);
-        let draft = Draft::new(fields, &id, &stored, shown);
+        let draft = Draft::new(fields, &id, Some(&stored), Submitted { fields: shown, ..Submitted::default() });
         prop_assert_eq!(draft.check(None).err().map(|refusal| refusal.violations.len()).unwrap_or(0), stored
             .iter().filter(|(name, value)| fields.is_secret(name) && !is_set(value) && !value.is_null() && **value != "").count());
         let Change { config, secrets } = draft.into_change();
@@ -316,4 +317,51 @@ proptest! {
         prop_assert_eq!(file, json!({"token": marker("token")}));
         prop_assert_eq!(secrets, vec![set("token", &text)]);
     }
+}
+
+#[test]
+fn a_fixed_rule_hides_none_of_the_schemas_other_violations_at_the_same_place() {
+    let schema = json!({"required": ["m"], "properties": {
+        "m": {"type": "string"}, "n": {"type": "integer", "minimum": 10, "multipleOf": 4, "enum": [12, 16]},
+        "t": {"type": "string", "enum": ["a"]}}});
+    let (text, violations) = refused(schema, json!({"n": 3, "t": 1}));
+    assert_eq!(text, "plugin config invalid: missing required field \"m\"");
+    let told: Vec<_> = violations.iter().map(|(path, message)| format!("{path} {message}")).collect();
+    assert_eq!(
+        told[..3],
+        [
+            "/m missing required field \"m\"",
+            "/n field \"n\" must be one of the declared enum values",
+            "/t field \"t\" must be a string",
+        ]
+    );
+    let count = |path: &str| violations.iter().filter(|(at, _)| at == path).count();
+    assert_eq!((count("/m"), count("/n"), count("/t")), (1, 3, 2), "{told:?}");
+}
+
+#[test]
+fn a_number_that_would_be_changed_is_refused_with_its_place_and_without_its_digits() {
+    let (schema, stored, id) = (map(token()), Map::new(), id());
+    let body = br#"{"config":{"url":"u","big":123456789012345678901234567890,"deep":[{"pi":3.14159265358979323846}]}}"#;
+    let draft = Draft::new(Fields::of(&schema), &id, Some(&stored), Submitted::read(body).unwrap());
+    let refusal = draft.check(None).unwrap_err();
+    let text = "the number at /big has more digits than a plugin gets; write it as text, in quotes";
+    assert_eq!(refusal.to_string(), format!("plugin config invalid: {text}"));
+    let paths: Vec<_> = refusal.violations.iter().map(|violation| violation.path.as_str()).collect();
+    assert_eq!(paths, ["/big", "/deep/0/pi"]);
+}
+
+#[test]
+fn over_a_damaged_file_only_what_is_sent_counts_and_what_would_be_kept_is_named() {
+    let (schema, id) = (map(json!({"properties": {"a": {"secret": true}, "b": {"secret": true}, "c": {}}})), id());
+    let draft = |config: Value| {
+        let body = json!({"config": config}).to_string();
+        Draft::new(Fields::of(&schema), &id, None, Submitted::read(body.as_bytes()).unwrap())
+    };
+    assert_eq!(draft(json!({"a": MASK, "b": marker("b"), "c": MASK})).lost(), ["a", "b"]);
+    let whole = draft(json!({"a": "new", "c": MASK}));
+    assert_eq!(whole.lost(), [""; 0]);
+    let Change { config, secrets } = whole.into_change();
+    assert_eq!(Value::Object(config), json!({"a": marker("a"), "c": MASK}));
+    assert_eq!(secrets, [set("a", "new"), ("b".to_owned(), None)]);
 }

@@ -12,8 +12,11 @@ fn manifest_of(version: &str, capabilities: &str) -> Manifest {
     manifest::parse(text.as_bytes()).unwrap().manifest
 }
 
-fn side<'a>(manifest: &'a Manifest, signer: Option<&'a str>) -> Side<'a> {
-    Side { manifest, signer }
+/// Signed by the trusted key of this name, which is its name in capitals.
+fn side<'a>(manifest: &'a Manifest, signer: Option<&str>) -> Side<'a> {
+    let word = if signer.is_some() { "trusted" } else { "absent" };
+    let signed = Signed { word, name: signer.map(str::to_owned), key: signer.map(str::to_uppercase) };
+    Side { manifest, signed }
 }
 
 #[test]
@@ -64,13 +67,64 @@ fn a_signer_that_goes_or_changes_and_a_version_that_goes_back_need_consent() {
 }
 
 #[test]
+fn the_signer_is_the_key_and_not_its_name() {
+    let (old, new) = (manifest_of("1.0.0", "{}"), manifest_of("1.1.0", "{}"));
+    let signed = |word, name: Option<&str>, key: Option<&str>| Signed {
+        word,
+        name: name.map(str::to_owned),
+        key: key.map(str::to_owned),
+    };
+    let acme = || signed("trusted", Some("acme"), Some("K1"));
+    for (before, after, change, text) in [
+        (acme(), signed("trusted", Some("renamed"), Some("K1")), SignerChange::None, ""),
+        (
+            acme(),
+            signed("trusted", Some("acme"), Some("K2")),
+            SignerChange::Changed,
+            "is signed by \"acme\" (key K2), the installed version by \"acme\" (key K1)",
+        ),
+        // Of before keys were noted: the name may be another key's by now.
+        (
+            signed("trusted", Some("acme"), None),
+            acme(),
+            SignerChange::Changed,
+            "is signed by \"acme\" (key K1), the installed version by \"acme\" (its key is not on record)",
+        ),
+        (
+            acme(),
+            signed("unknown_key", None, Some("K2")),
+            SignerChange::Dropped,
+            "is signed by the key K2, which is not trusted for this plugin, the installed version by \"acme\" (key K1)",
+        ),
+        // A key that is no longer trusted, or no longer for this plugin.
+        (
+            acme(),
+            signed("unknown_key", None, Some("K1")),
+            SignerChange::Dropped,
+            "is signed by the key K1, which is not trusted for this plugin, the installed version by \"acme\" (key K1)",
+        ),
+        (
+            acme(),
+            signed("absent", None, None),
+            SignerChange::Dropped,
+            "is signed by nobody, the installed version by \"acme\" (key K1)",
+        ),
+    ] {
+        let (before, after) = (Side { manifest: &old, signed: before }, Side { manifest: &new, signed: after });
+        let difference = compare(Some(before), after, true);
+        assert_eq!((difference.signer_change, difference.to_string().as_str()), (change, text));
+    }
+}
+
+#[test]
 fn a_first_install_shows_everything_and_asks_for_nothing() {
     let offered = manifest_of("1.0.0", "{events: ['a.*'], secrets: true}");
     let difference = compare(None, side(&offered, Some("key")), true);
     assert_eq!(
         serde_json::to_value(&difference).unwrap(),
         json!({"installed": null, "offered": "1.0.0", "direction": "first", "widened": ["events:a.*", "secrets"],
-            "narrowed": [], "signer_installed": null, "signer_offered": "key", "signer_change": "added", "needs": []})
+            "narrowed": [], "signer_installed": null, "signer_key_installed": null, "signer_offered": "key",
+            "signer_key_offered": "KEY", "signature_offered": "trusted", "signer_change": "added", "needs": []})
     );
 }
 

@@ -192,7 +192,10 @@ proptest! {
                     queue.push(pushed, now);
                 }
                 Step::Send => {
-                    if let Some(attempt) = queue.next_attempt() {
+                    let due = queue.is_due();
+                    let attempt = queue.next_attempt();
+                    prop_assert_eq!(due, attempt.is_some());
+                    if let Some(attempt) = attempt {
                         prop_assert!(attempt.event >= last_sent, "{} after {}", attempt.event, last_sent);
                         prop_assert!(attempt.number <= 4);
                         last_sent = attempt.event;

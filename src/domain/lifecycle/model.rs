@@ -60,6 +60,8 @@ pub enum Next {
     Held,
     /// A start that an operator asked for meanwhile.
     Start,
+    /// A start with the settings that were saved.
+    Renew,
     /// The restart row goes on: the process was killed because it did not answer its pings.
     Restart {
         /// Why it was killed.
@@ -80,6 +82,8 @@ pub enum Input {
     Disable,
     /// An upgrade wants the process ended and the plugin kept waiting.
     Hold,
+    /// The settings were saved: what runs, or is being launched, may have read the old ones.
+    Renew,
     /// An operator uninstalls it.
     Remove,
     /// The host ends.
@@ -92,6 +96,8 @@ pub enum Input {
     Launched(u64),
     /// The launch of this generation failed or was aborted; nothing of the process is left.
     LaunchFailed(u64, String),
+    /// The same, and another launch of what is installed would fail like this one: nothing is repeated.
+    Unlaunchable(u64, String),
     /// The process of this generation has ended and was reaped.
     Exited(u64, String),
     /// A health ping of this generation was answered.
@@ -146,6 +152,8 @@ pub enum Settlement {
     Disabled,
     /// It is down and waits for its new version.
     Held,
+    /// No process has read the old settings: whatever is started next reads the new ones.
+    Renewed,
     /// Its process is gone for good.
     Removed,
     /// Its process is gone because the host ends.

@@ -5,23 +5,20 @@ use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 use tonic::Status;
 
-use super::status;
-use crate::{
-    domain::{id::PluginId, secret::VaultId},
-    store::plugin_config::PluginConfigs,
-    vault::Vault,
-};
+use super::{secrets::Confidant, status};
+use crate::{domain::secret::VaultId, store::plugin_config::PluginConfigs};
 
 /// Always an object, empty when the operator has set nothing. One secret field that cannot be had fails the whole.
-pub async fn get(configs: &PluginConfigs, vault: &Vault, plugin: &PluginId) -> Result<GetConfigResponse, Status> {
-    let _reading = configs.reading(plugin).await;
-    let mut config = configs.load(plugin).await.map_err(status::of_config)?.values;
-    resolve(&mut config, vault, plugin).await?;
+pub async fn get(configs: &PluginConfigs, secrets: Confidant<'_>) -> Result<GetConfigResponse, Status> {
+    let _reading = configs.reading(secrets.plugin).await;
+    let mut config = configs.load(secrets.plugin).await.map_err(status::of_config)?.values;
+    resolve(&mut config, secrets).await?;
     Ok(GetConfigResponse { config: Some(struct_from_json(config)) })
 }
 
 /// Puts secrets in the place of their markers. Only the exact marker of this plugin and field counts (rest.md §4).
-async fn resolve(config: &mut Map<String, Value>, vault: &Vault, plugin: &PluginId) -> Result<(), Status> {
+async fn resolve(config: &mut Map<String, Value>, secrets: Confidant<'_>) -> Result<(), Status> {
+    let Confidant { vault, plugin, known } = secrets;
     let secret = |(field, value): (&String, &Value)| {
         let id = VaultId::config(plugin, field);
         (value.as_str()? == id.marker()).then(|| (field.clone(), id))
@@ -34,6 +31,7 @@ async fn resolve(config: &mut Map<String, Value>, vault: &Vault, plugin: &Plugin
     })?;
     for (field, secret) in fields.into_iter().zip(secrets) {
         let Some(secret) = secret else { return Err(status::of_unresolved(&field, None)) };
+        known.learn(&secret);
         config.insert(field, Value::String(secret.expose_secret().to_owned()));
     }
     Ok(())

@@ -18,6 +18,6 @@ pub trait EventSink: Send + Sync + 'static {
 #[async_trait]
 impl EventSink for EventBusHandle {
     async fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<(), PublishError> {
-        Self::emit(self, emitter, name, payload).await.map(|_event_id| ())
+        Self::emit(self, emitter, name, payload).map(|_event_id| ())
     }
 }

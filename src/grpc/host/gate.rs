@@ -1,4 +1,4 @@
-//! The layer in front of every Host RPC: capability, concurrency, and a net for panics.
+//! The layer in front of every Host RPC: capability, concurrency, a deadline, and a net for panics.
 //!
 //! It judges by the request's path and the plugin the service was made for, before a byte of the body is decoded.
 //! What an RPC does is the handlers' part; the authority of a request means nothing and is not looked at.
@@ -8,10 +8,11 @@ use std::{
     panic::AssertUnwindSafe,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, time::timeout};
 use tonic::{
     Code, Status,
     body::Body,
@@ -22,7 +23,7 @@ use tonic::{
     server::NamedService,
 };
 use tower::ServiceExt;
-use tracing::{Instrument, error, info_span};
+use tracing::{Instrument, error, info_span, warn};
 
 use super::{status, table};
 use crate::domain::{capability::CapabilitySet, id::PluginId};
@@ -36,14 +37,26 @@ pub struct Gate<S> {
     /// Shared by all connections of the plugin. A call that finds no permit waits in its connection, unread, so that
     /// the plugin's flow control is the bound.
     permits: Arc<Semaphore>,
+    timeout: Duration,
     message_bytes: u64,
 }
 
+/// How much a plugin may ask at once, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Calls worked on at once.
+    pub calls: usize,
+    /// One call, from its head to its answer, its turn among the others included.
+    pub timeout: Duration,
+    /// The limit that messages are decoded with; the gate only names it in the refusal.
+    pub message_bytes: u64,
+}
+
 impl<S> Gate<S> {
-    /// A gate for `plugin`, letting `calls` through at once. `message_bytes` is the limit `inner` decodes with; here
-    /// it is only named in the refusal.
-    pub fn new(inner: S, plugin: PluginId, capabilities: CapabilitySet, calls: usize, message_bytes: u64) -> Self {
-        Self { inner, plugin, capabilities, permits: Arc::new(Semaphore::new(calls)), message_bytes }
+    /// A gate for `plugin`.
+    pub fn new(inner: S, plugin: PluginId, capabilities: CapabilitySet, bounds: Bounds) -> Self {
+        let Bounds { calls, timeout, message_bytes } = bounds;
+        Self { inner, plugin, capabilities, permits: Arc::new(Semaphore::new(calls)), timeout, message_bytes }
     }
 
     /// Order as wire.md §4: capability first, then whether the host serves the RPC.
@@ -83,12 +96,21 @@ where
         }
         let span = info_span!("host_call", plugin.id = %self.plugin, rpc);
         let (inner, permits, limit) = (self.inner.clone(), self.permits.clone(), self.message_bytes);
-        let handle = async move {
+        let serve = async move {
             let _permit = permits.acquire().await;
-            match AssertUnwindSafe(inner.oneshot(request)).catch_unwind().await {
-                Ok(Ok(response)) => Ok(name_the_limit(response, limit)),
-                Ok(Err(never)) => match never {},
-                Err(panic) => {
+            // The message is received in here too: a plugin that sends half of one holds its turn no longer.
+            AssertUnwindSafe(inner.oneshot(request)).catch_unwind().await
+        };
+        let served = timeout(self.timeout, serve);
+        let handle = async move {
+            match served.await {
+                Ok(Ok(Ok(response))) => Ok(name_the_limit(response, limit)),
+                Ok(Ok(Err(never))) => match never {},
+                Err(_) => {
+                    warn!("a host call took too long");
+                    Ok(status::too_late().into_http())
+                }
+                Ok(Err(panic)) => {
                     error!(cause = status::panic_text(&*panic), "a host call panicked");
                     Ok(status::internal().into_http())
                 }

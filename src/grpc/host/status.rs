@@ -23,6 +23,12 @@ pub fn internal() -> Status {
     Status::internal("internal error of the host")
 }
 
+/// The call had no turn among the plugin's others, was not received or not worked on in time. What it wanted may have
+/// been done.
+pub fn too_late() -> Status {
+    Status::deadline_exceeded("the host call took too long, its turn among the plugin's other calls included")
+}
+
 /// Answer to a failed state call.
 pub fn of_state(error: StateError) -> Status {
     match error {
@@ -30,6 +36,7 @@ pub fn of_state(error: StateError) -> Status {
         StateError::ValueTooLarge { .. } | StateError::QuotaExceeded { .. } | StateError::ListTooLarge { .. } => {
             Status::resource_exhausted(error.to_string())
         }
+        StateError::Uninstalled => Status::failed_precondition(error.to_string()),
         StateError::Database(fault) => of_database(&fault),
     }
 }
@@ -53,10 +60,6 @@ pub fn of_publish(error: PublishError) -> Status {
         PublishError::InvalidName { .. } | PublishError::TooDeep => Status::invalid_argument(error.to_string()),
         PublishError::ForeignPrefix { .. } | PublishError::Reserved(_) => Status::permission_denied(error.to_string()),
         PublishError::TooLarge { .. } => Status::resource_exhausted(error.to_string()),
-        PublishError::Unavailable { .. } => {
-            warn!(cause = %error, "the event bus is not available");
-            Status::unavailable("the host's event bus is not available, try again")
-        }
     }
 }
 
@@ -75,6 +78,7 @@ pub fn of_vault(error: VaultError) -> Status {
     match error {
         VaultError::TooLarge { .. } | VaultError::TooMany { .. } => Status::resource_exhausted(error.to_string()),
         VaultError::Id => Status::invalid_argument(error.to_string()),
+        VaultError::Uninstalled => Status::failed_precondition(error.to_string()),
         VaultError::ForeignKey { .. } | VaultError::Damaged { .. } => {
             error!(cause = %error, "a secret cannot be decrypted");
             Status::data_loss("the secret cannot be decrypted, the host's log has the reason")

@@ -72,18 +72,23 @@ struct World {
     db: db::Db,
     vault: Vault,
     bus: Arc<FakeBus>,
+    tenancy: Tenancy,
     folder: TempDir,
 }
 
 async fn world(limits: Limits, bus: FakeBus) -> World {
+    timed_world(&Timing::default(), limits, bus).await
+}
+
+async fn timed_world(timing: &Timing, limits: Limits, bus: FakeBus) -> World {
     let (folder, db) = db::tests::sqlite().await;
     let bus = Arc::new(bus);
     let configs = PluginConfigs::new(folder.path().to_owned(), &limits);
     let key = KeySource::File(folder.path().join("vault.key"));
     let vault = Vault::open(db.clone(), key, &limits).await.unwrap();
     let services =
-        HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), &limits);
-    World { services, db, vault, bus, folder }
+        HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), timing, &limits);
+    World { services, db, vault, bus, tenancy: Tenancy::default(), folder }
 }
 
 impl World {
@@ -93,7 +98,7 @@ impl World {
 
     fn pipe(&self, capabilities: impl IntoIterator<Item = Capability>) -> tokio::io::DuplexStream {
         let set = CapabilitySet::from_iter(capabilities);
-        serve(self.services.routes(&PluginId::new("acme").unwrap(), &set)).0
+        serve(self.services.routes(&PluginId::new("acme").unwrap(), &set, &self.tenancy)).0
     }
 
     async fn client(&self) -> HostClient<Channel> {
@@ -337,6 +342,26 @@ async fn calls_beyond_the_bound_wait_and_are_answered_later() {
         call.await.unwrap().unwrap();
     }
     late.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_call_and_the_one_that_waits_behind_it_end_with_their_deadline() {
+    let bus = FakeBus { release: Some(Semaphore::new(0)), ..FakeBus::default() };
+    let timing = Timing { host_call_timeout: Duration::from_millis(200), ..Timing::default() };
+    let world = timed_world(&timing, Limits { host_calls: 1, ..Limits::default() }, bus).await;
+    let client = world.client().await;
+    let emit = EmitEventRequest { event_name: "wait".to_owned(), payload: None };
+    let calls = (0..3).map(|_| {
+        let (mut client, emit) = (client.clone(), emit.clone());
+        async move { client.emit_event(emit).await.unwrap_err() }
+    });
+    let ended = tokio::time::timeout(Duration::from_secs(10), futures_util::future::join_all(calls)).await.unwrap();
+    for status in ended {
+        let text = "the host call took too long, its turn among the plugin's other calls included";
+        assert_eq!((status.code(), status.message()), (Code::DeadlineExceeded, text));
+    }
+    let answer = client.clone().get_config(GetConfigRequest {}).await;
+    answer.expect("the turns are free again");
 }
 
 /// Field case 5.

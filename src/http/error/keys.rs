@@ -12,6 +12,7 @@ pub(super) fn vault(error: &VaultError) -> Described {
     match error {
         VaultError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "secret_too_large", error),
         VaultError::TooMany { .. } => plain(StatusCode::CONFLICT, "too_many_secrets", error),
+        VaultError::Uninstalled => plain(StatusCode::NOT_FOUND, "plugin_not_found", error),
         VaultError::Id => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
         VaultError::ForeignKey { .. }
         | VaultError::Damaged { .. }

@@ -85,7 +85,7 @@ async fn the_log_reaches_the_bus(db: Db) {
     let workspace = world.workspace("one").await;
     // What an earlier host committed and did not publish.
     let early = world.log().await;
-    let bus = EventBusHandle::start(DEADLINE, 1 << 20);
+    let bus = EventBusHandle::new(1 << 20);
     let (mut all, mut tasks) = (bus.listen(">", 1000), bus.listen("task.*", 1000));
     let stop = CancellationToken::new();
     let publisher = tokio::spawn(Publisher::new(world.store.clone(), bus.clone(), POLL, stop.clone()).run());

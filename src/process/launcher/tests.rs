@@ -37,6 +37,7 @@ impl World {
         let executable = self.folder.path().join("plugin");
         fs::write(&executable, script).unwrap();
         fs::set_permissions(&executable, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir_all(self.folder.path().join("acme")).unwrap();
         let lines = self.lines.clone();
         LaunchRequest {
             id: PluginId::new("acme").unwrap(),

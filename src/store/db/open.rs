@@ -88,8 +88,15 @@ async fn open_sqlite(url: &str, deadline: Duration, connections: u32) -> Result<
         .foreign_keys(true)
         .busy_timeout(lock_wait(deadline))
         .disable_statement_logging();
-    // A connection to a file does not age, but each is tested before use: one whose worker gave up must not stay.
-    let pool = || SqlitePoolOptions::new().acquire_timeout(deadline).idle_timeout(None).max_lifetime(None);
+    // A connection to a file does not age. The pool tests each when it is given back, so one whose worker gave up does
+    // not stay; a second test before use would find nothing, and cost as much as a small statement.
+    let pool = || {
+        SqlitePoolOptions::new()
+            .acquire_timeout(deadline)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+    };
     let writer = pool().max_connections(1).connect_with(options.clone()).await.map_err(sqlite_error)?;
     check_writable(&writer).await?;
     let readers = pool()

@@ -5,6 +5,7 @@
 //! `store::records`'.
 
 mod archive;
+mod exchange;
 mod place;
 mod remove;
 mod stage;
@@ -15,6 +16,7 @@ mod unpack;
 
 use std::path::{Path, PathBuf};
 
+pub use exchange::BeforeError;
 pub use remove::Swept;
 pub use stage::{StageError, Staged, StagingFolder};
 pub use survey::{FileMark, SurveyLimits};

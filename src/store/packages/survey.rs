@@ -18,7 +18,7 @@ use crate::domain::clean;
 use crate::domain::id::PluginId;
 use crate::domain::manifest::{self, Manifest};
 use crate::domain::package::{Limits, PackageError};
-use crate::domain::sync::{Folder, Install, ItemError, Survey, Tarball, Version};
+use crate::domain::sync::{Folder, Install, ItemError, Survey, Tarball, TarballKind, Version};
 use crate::store::fs::{self, At as _, FileError, TMP_PREFIX};
 
 /// End of the names of dropped packages.
@@ -89,20 +89,19 @@ impl PackageStore {
     /// Copies a dropped package into a new private folder, as [`Self::stage`] does with an upload.
     ///
     /// # Errors
-    /// [`StageError`]; nothing of the copy is left then.
+    /// [`StageError`], `Source` when the dropped file cannot be read; nothing of the copy is left then.
     pub async fn stage_file(&self, name: &str, limits: &Limits) -> Result<(Staged, FileMark), StageError<io::Error>> {
         let path = self.root().join(name);
         let open = move || {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-            let opened = rustix::fs::open(&path, flags, Mode::empty()).map(File::from).map_err(io::Error::from);
-            let file = opened.at("open", &path)?;
-            let meta = file.metadata().at("read", &path)?;
+            let file = File::from(rustix::fs::open(&path, flags, Mode::empty())?);
+            let meta = file.metadata()?;
             match meta.is_file() {
                 true => Ok((file, FileMark::of(&meta))),
-                false => Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")).at("read", &path),
+                false => Err(io::Error::new(ErrorKind::InvalidInput, "not a regular file")),
             }
         };
-        let (file, mark) = tokio::task::spawn_blocking(open).await??;
+        let (file, mark) = tokio::task::spawn_blocking(open).await?.map_err(StageError::Source)?;
         let pieces = ReaderStream::new(tokio::fs::File::from_std(file));
         Ok((self.stage(pieces, limits).await?, mark))
     }
@@ -132,18 +131,23 @@ impl Look<'_> {
         let path = self.root.join(&name);
         let meta = match std_fs::symlink_metadata(&path) {
             Ok(meta) => meta,
-            // It went away in between, or its name is no text.
             Err(error) if error.kind() == ErrorKind::NotFound && !name.contains(char::REPLACEMENT_CHARACTER) => return,
-            Err(error) => return self.error(&path, error.to_string()),
+            Err(error) => return self.error(&path, unseen(&name, &error)),
         };
-        if name.ends_with(TARBALL) && !meta.is_dir() {
-            self.survey.tarballs.push(Tarball { name, path: shown(&path), is_special: !meta.is_file() });
-        } else if meta.is_dir() || (meta.is_symlink() && PluginId::new(&name).is_ok()) {
-            self.folder(name, &path, meta.is_symlink(), is_registered);
+        let is_tarball = name.ends_with(TARBALL);
+        let tarball = Tarball { name: name.clone(), path: shown(&path), kind: kind_of(&meta) };
+        let is_plugin = if meta.is_dir() || (meta.is_symlink() && !is_tarball && PluginId::new(&name).is_ok()) {
+            self.folder(name, &path, meta.is_symlink(), is_registered)
+        } else {
+            false
+        };
+        if is_tarball && !is_plugin {
+            self.survey.tarballs.push(tarball);
         }
     }
 
-    fn folder(&mut self, name: String, path: &Path, is_link: bool, is_registered: bool) {
+    /// Whether it is a plugin's, or was told as one that cannot be looked at.
+    fn folder(&mut self, name: String, path: &Path, is_link: bool, is_registered: bool) -> bool {
         let mut folder = Folder {
             path: shown(path),
             is_link,
@@ -155,7 +159,10 @@ impl Look<'_> {
         if !is_link {
             let names = match fs::names_in(path) {
                 Ok(names) => names,
-                Err(error) => return self.error(path, error.to_string()),
+                Err(error) => {
+                    self.error(path, error.to_string());
+                    return true;
+                }
             };
             folder.has_leftovers = names.iter().any(|name| name.starts_with(TMP_PREFIX));
             if !is_registered {
@@ -166,6 +173,7 @@ impl Look<'_> {
         if folder.has_leftovers || (counts && !is_registered) {
             self.survey.folders.push(folder);
         }
+        counts || is_registered
     }
 
     fn versions(&mut self, folder: &Path, names: Vec<String>) -> Vec<Version> {
@@ -178,17 +186,23 @@ impl Look<'_> {
         versions
     }
 
-    /// A folder with a manifest, or a link, which could be one.
+    /// A folder with a manifest, or what could be one: a link, a folder that cannot be looked into.
     fn version(&self, folder: &Path, name: String) -> Option<Version> {
         let path = folder.join(&name);
-        let meta = std_fs::symlink_metadata(&path).ok()?;
-        let manifest = match (meta.is_symlink(), meta.is_dir()) {
-            (true, _) => Err("a link is not followed; put the folder itself here".to_owned()),
-            (false, false) => return None,
-            (false, true) => {
+        let manifest = match std_fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !name.contains(char::REPLACEMENT_CHARACTER) => {
+                return None;
+            }
+            Err(error) => Err(unseen(&name, &error)),
+            Ok(meta) if meta.is_symlink() => Err("a link is not followed; put the folder itself here".to_owned()),
+            Ok(meta) if !meta.is_dir() => return None,
+            Ok(_) => {
                 let file = path.join("manifest.yaml");
-                fs::exists(&file).ok().filter(|there| *there)?;
-                self.manifest(&file)
+                match fs::exists(&file) {
+                    Ok(true) => self.manifest(&file),
+                    Ok(false) => return None,
+                    Err(error) => Err(error.to_string()),
+                }
             }
         };
         Some(Version { name, path: shown(&path), manifest })
@@ -249,13 +263,33 @@ impl Look<'_> {
     }
 }
 
+/// Why something cannot be looked at. A name with a replacement character is not UTF-8 (`fs::names_in`).
+fn unseen(name: &str, error: &io::Error) -> String {
+    match name.contains(char::REPLACEMENT_CHARACTER) {
+        true => "the name is not UTF-8; rename it, or move it away".to_owned(),
+        false => error.to_string(),
+    }
+}
+
+fn kind_of(meta: &Metadata) -> TarballKind {
+    match (meta.is_file(), meta.is_symlink(), meta.is_dir()) {
+        (true, _, _) => TarballKind::File,
+        (_, true, _) => TarballKind::Link,
+        (_, _, true) => TarballKind::Folder,
+        _ => TarballKind::Special,
+    }
+}
+
 fn shown(path: &Path) -> String {
     clean::single_line(&path.to_string_lossy(), SHOWN_PATH_BYTES)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
 
     use super::*;
     use crate::domain::package::sample;
@@ -299,7 +333,6 @@ mod tests {
         world.file(".staging/x/manifest.yaml", "x");
         world.file("acme.yml", "x");
         world.file(".hidden.tar.gz", "x");
-        world.file("folder.tar.gz/x", "x");
         assert_eq!(world.survey(&[]), Survey::default());
     }
 
@@ -323,11 +356,39 @@ mod tests {
         assert!(link.manifest.as_ref().is_err_and(|reason| reason.contains("link is not followed")));
         let reason = broken.versions[0].manifest.as_ref().unwrap_err();
         assert!(reason.starts_with("pkgtar: manifest invalid: "), "{reason}");
-        let tarballs: Vec<_> = survey.tarballs.iter().map(|t| (t.name.as_str(), t.is_special)).collect();
-        assert_eq!(tarballs, [("a.tar.gz", false), ("b.tar.gz", true)]);
+        let tarballs: Vec<_> = survey.tarballs.iter().map(|t| (t.name.as_str(), t.kind)).collect();
+        assert_eq!(tarballs, [("a.tar.gz", TarballKind::File), ("b.tar.gz", TarballKind::Link)]);
         let installs: Vec<_> = survey.installs.iter().map(|(id, install)| (id.as_str(), install.clone())).collect();
         assert_eq!(installs, [("gone", Install::Missing), ("known", Install::There)]);
         assert_eq!(survey.errors, []);
+    }
+
+    #[test]
+    fn what_has_the_name_of_a_package_and_is_none_is_found_as_what_it_is() {
+        let world = world();
+        world.file("folder.tar.gz/x", "x");
+        world.file("plugin.tar.gz/1.0/manifest.yaml", "x");
+        world.file("known.tar.gz/x", "x");
+        let _socket = UnixListener::bind(world.root.path().join("socket.tar.gz")).unwrap();
+        let survey = world.survey(&[("known.tar.gz", "known.tar.gz/1.0")]);
+        assert_eq!(names(&survey), ["plugin.tar.gz"], "a plugin's id may end like a package");
+        let tarballs: Vec<_> = survey.tarballs.iter().map(|t| (t.name.as_str(), t.kind)).collect();
+        assert_eq!(tarballs, [("folder.tar.gz", TarballKind::Folder), ("socket.tar.gz", TarballKind::Special)]);
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_told_at_every_level() {
+        let world = world();
+        world.file("acme/1.0/manifest.yaml", sample::manifest("1.0"));
+        for folder in [world.root.path().to_owned(), world.root.path().join("acme")] {
+            std_fs::create_dir(folder.join(OsStr::from_bytes(b"\xff.tar.gz"))).unwrap();
+        }
+        let survey = world.survey(&[]);
+        let reason = "the name is not UTF-8; rename it, or move it away";
+        let told: Vec<_> = survey.errors.iter().map(|error| error.reason.as_str()).collect();
+        assert_eq!((told, survey.tarballs.len()), (vec![reason], 0));
+        let broken = survey.folders[0].versions.iter().find(|version| version.name != "1.0").unwrap();
+        assert_eq!(broken.manifest, Err(reason.to_owned()));
     }
 
     #[test]
@@ -367,7 +428,7 @@ mod tests {
         assert!(!path.exists());
         world.store.remove_dropped("a.tar.gz", mark).unwrap();
         symlink("/etc/hostname", &path).unwrap();
-        assert!(matches!(world.store.stage_file("a.tar.gz", &Limits::default()).await, Err(StageError::File(_))));
+        assert!(matches!(world.store.stage_file("a.tar.gz", &Limits::default()).await, Err(StageError::Source(_))));
     }
 
     #[test]

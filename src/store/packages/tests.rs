@@ -13,7 +13,7 @@ use super::*;
 use crate::domain::key::PrivateKey;
 use crate::domain::package::Limits;
 use crate::domain::package::sample::{Tar, checksums, manifest, package, pax_record};
-use crate::domain::signature::{PackageSignature, SignatureFile, Trust};
+use crate::domain::signature::{PackageSignature, SignatureFile, Signer, Trust};
 use crate::domain::target::host_platform;
 use crate::domain::trust::{KeyName, KeyRing, Scope, TrustedKey};
 use crate::store::fs::names_in;
@@ -112,7 +112,7 @@ async fn who_signed_is_known_before_anything_leaves_the_staging_folder() {
     };
     let listed = checksums(&[&[("manifest.yaml", manifest("1").as_bytes())], entries].concat());
     let unpacked = world.unpack(&signed(listed.as_bytes())).await.unwrap();
-    assert_eq!(unpacked.signature, PackageSignature::Trusted(name));
+    assert_eq!(unpacked.signature, PackageSignature::Trusted(Signer { name, key: key.public() }));
     assert_eq!(unpacked.executable, <[u8; 32]>::from(sha2::Sha256::digest(b"#!program")));
     drop(unpacked);
     world.staging_cleared().await;

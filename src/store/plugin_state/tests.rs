@@ -143,13 +143,52 @@ async fn each_part_at_its_limit_passes_and_one_byte_more_is_named(db: Db) {
     assert_eq!(value, Err(StateError::ValueTooLarge { size: 65, limit: 64 }));
 }
 
+/// As the vault does it, without the secrets.
+async fn uninstall(store: &StateStore, plugin: &PluginId) {
+    let transaction = store.db.begin_write().await.unwrap();
+    delete_all(&transaction, plugin).await.unwrap();
+    transaction.commit().await.unwrap();
+}
+
+async fn what_is_under_way_at_an_uninstall_leaves_nothing(db: Db) {
+    let (id, here, tenancy) = (plugin("a"), scope("s", ""), Tenancy::default());
+    let store = StateStore::new(db, &limits()).under(&tenancy);
+    // Under way before the end: the uninstall waits for it, and takes what it wrote.
+    let (transaction, _) = store.begin(&id).await.unwrap();
+    tenancy.end();
+    let row = plugin_state::ActiveModel {
+        plugin_id: Set("a".to_owned()),
+        scope: Set("s".to_owned()),
+        scope_id: Set(String::new()),
+        key: Set("k".to_owned()),
+        value: Set("{}".to_owned()),
+        size_bytes: Set(4),
+        updated_at: Set(NOW),
+    };
+    plugin_state::Entity::insert(row).exec_without_returning(&transaction).await.unwrap();
+    let removing = tokio::spawn({
+        let (store, id) = (store.clone(), id.clone());
+        async move { uninstall(&store, &id).await }
+    });
+    tokio::task::yield_now().await;
+    transaction.commit().await.unwrap();
+    removing.await.unwrap();
+    // After it: refused, the row of its bytes included.
+    assert_eq!(store.set(&id, &here, "k", &json!({}), NOW).await, Err(StateError::Uninstalled));
+    assert_eq!(store.delete(&id, &here, "k").await, Err(StateError::Uninstalled));
+    assert_eq!(store.get(&id, &here, "k").await.unwrap(), None);
+    assert_eq!(plugin_state_usage::Entity::find().all(store.db.reader()).await.unwrap(), []);
+    let again = store.under(&Tenancy::default());
+    again.set(&id, &here, "k", &json!({}), NOW).await.unwrap();
+}
+
 async fn removing_a_plugin_removes_its_rows_and_its_usage_only(db: Db) {
     let store = StateStore::new(db, &limits());
     let here = scope("s", "");
     for id in ["a", "b"] {
         store.set(&plugin(id), &here, "k", &json!({"v": "x".repeat(50)}), NOW).await.unwrap();
     }
-    store.delete_all(&plugin("a")).await.unwrap();
+    uninstall(&store, &plugin("a")).await;
     assert_eq!(store.get(&plugin("a"), &here, "k").await.unwrap(), None);
     assert!(store.get(&plugin("b"), &here, "k").await.unwrap().is_some());
     for key in ["1", "2", "3"] {
@@ -207,6 +246,7 @@ crate::store::db::tests::on_both_databases!(
     a_quota_made_smaller_still_lets_a_plugin_shrink,
     each_part_at_its_limit_passes_and_one_byte_more_is_named,
     removing_a_plugin_removes_its_rows_and_its_usage_only,
+    what_is_under_way_at_an_uninstall_leaves_nothing,
     fifty_writers_at_once_all_succeed_and_the_last_write_of_each_stays,
     writers_at_once_cannot_pass_the_quota_together,
 );

@@ -10,7 +10,7 @@ use std::{
 };
 
 use kandev_host::{
-    domain::{capability::CapabilitySet, id::PluginId},
+    domain::{capability::CapabilitySet, id::PluginId, tenancy::Tenancy},
     grpc::client::{CallError, PluginClient},
     process::{HostServiceFactory, LaunchFailure, LaunchRequest, Launched, Launcher, PluginProcess},
 };
@@ -30,6 +30,8 @@ pub enum Launch {
     Slow(Duration),
     /// No process, for this reason.
     Fails(&'static str),
+    /// No process, for this reason, now and ever.
+    FailsForGood(&'static str),
     /// A failure after this time.
     FailsLate(Duration),
     /// The host's own code that prepares it panics.
@@ -221,10 +223,11 @@ impl Launcher for Fakes {
         match self.next(&id, |script| &mut script.launches).unwrap_or(Launch::Up) {
             Launch::Up | Launch::Panics => {}
             Launch::Slow(wait) => unless_aborted(&request, wait).await?,
-            Launch::Fails(why) => return Err(LaunchFailure(why.to_owned())),
+            Launch::Fails(why) => return Err(LaunchFailure::Passing(why.to_owned())),
+            Launch::FailsForGood(why) => return Err(LaunchFailure::Lasting(why.to_owned())),
             Launch::FailsLate(wait) => {
                 unless_aborted(&request, wait).await?;
-                return Err(LaunchFailure("no handshake line".to_owned()));
+                return Err(LaunchFailure::Passing("no handshake line".to_owned()));
             }
         }
         let process =
@@ -240,13 +243,13 @@ impl Launcher for Fakes {
 
 async fn unless_aborted(request: &LaunchRequest, wait: Duration) -> Result<(), LaunchFailure> {
     match tokio::time::timeout(wait, request.abort.cancelled()).await {
-        Ok(()) => Err(LaunchFailure("the start was aborted".to_owned())),
+        Ok(()) => Err(LaunchFailure::Passing("the start was aborted".to_owned())),
         Err(_) => Ok(()),
     }
 }
 
 impl HostServiceFactory for Fakes {
-    fn routes(&self, id: &PluginId, _: &CapabilitySet) -> Routes {
+    fn routes(&self, id: &PluginId, _: &CapabilitySet, _: &Tenancy) -> Routes {
         let mut inner = self.lock();
         let script = inner.scripts.entry(id.as_str().to_owned()).or_default();
         if matches!(script.launches.front(), Some(Launch::Panics)) {

@@ -157,3 +157,24 @@ async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call() {
         "plugins: resolve secret config field \"bad\": the secret cannot be decrypted, the host's log has the reason";
     assert_eq!((broken.code(), broken.message()), (Code::DataLoss, message));
 }
+
+#[tokio::test]
+async fn whatever_passes_between_a_plugin_and_the_vault_is_known_from_then_on() {
+    let world = default_world().await;
+    let mut client = world.trusted().await;
+    let new = NewSecret { name: "n".to_owned(), scope: SecretScope::Global, value: secret("revealed") };
+    let shared = world.vault.create_shared(new).await.unwrap().id;
+    world.vault.share(shared, &acme()).await.unwrap();
+    world.vault.set(&VaultId::own(&acme(), "old").unwrap(), secret("of-before")).await.unwrap();
+    world.vault.set(&VaultId::config(&acme(), "f"), secret("configured")).await.unwrap();
+    world.write_config("f: vault:plugin:acme:config:f\nplain: not-secret\n");
+    let text = "revealed of-before configured set-now not-secret refused-one";
+    assert_eq!(world.tenancy.secrets().redact(text), text, "nothing passed yet");
+    client.get_config(GetConfigRequest {}).await.unwrap();
+    get(&mut client, "old").await.unwrap();
+    client.reveal_secret(RevealSecretRequest { r#ref: shared.to_string() }).await.unwrap();
+    client.set_secret(SetSecretRequest { key: key("new"), value: "set-now".to_owned() }).await.unwrap();
+    client.set_secret(SetSecretRequest { key: key("-"), value: "refused-one".to_owned() }).await.unwrap_err();
+    let shown = "[REDACTED] [REDACTED] [REDACTED] [REDACTED] not-secret [REDACTED]";
+    assert_eq!(world.tenancy.secrets().redact(text), shown);
+}
