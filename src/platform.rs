@@ -24,6 +24,7 @@ use time::OffsetDateTime;
 pub use crate::store::platform::{Once, PlatformError};
 use crate::{
     domain::platform::{
+        Scope,
         refusal::{Kind, Refusal},
         task::Author,
     },
@@ -73,24 +74,31 @@ impl Platform {
     }
 }
 
-/// Who asks for a change, and with which idempotency key.
+/// Who asks for a change, in which scope, and with which idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct By {
     /// Who.
     pub author: Author,
+    /// What is out of it cannot be changed: it is not found.
+    pub scope: Scope,
     /// Done once for this key: asked again, the first answer is given again.
     pub once: Option<Once>,
 }
 
 impl By {
-    /// The operator, without a key.
+    /// The operator, everywhere, without a key.
     pub fn operator() -> Self {
-        Self { author: Author::Operator, once: None }
+        Self { author: Author::Operator, scope: Scope::All, once: None }
     }
 
-    /// A plugin, without a key.
+    /// A plugin, everywhere, without a key.
     pub fn plugin(id: &crate::domain::id::PluginId) -> Self {
-        Self { author: Author::Plugin(id.clone()), once: None }
+        Self { author: Author::Plugin(id.clone()), scope: Scope::All, once: None }
+    }
+
+    /// In this scope only.
+    pub fn within(self, scope: Scope) -> Self {
+        Self { scope, ..self }
     }
 
     /// With this key.

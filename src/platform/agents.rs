@@ -3,11 +3,12 @@
 use super::{By, PlatformError, Versioned as _, new_id};
 use crate::{
     domain::platform::{
-        Map,
+        Map, Scope,
         event::{self, Happened},
         merged,
         page::{Page, PageRequest},
         profile::{Agent, AgentProfile, AgentProfileFields},
+        refusal::{Kind, Refusal},
         text::check_required,
         workspace::Workspace,
     },
@@ -26,19 +27,19 @@ impl Agents {
     }
 
     /// All agents, in display order.
-    pub async fn list(&self) -> Result<Vec<Agent>, PlatformError> {
-        self.store.agents().await
+    pub async fn list(&self, scope: &Scope) -> Result<Vec<Agent>, PlatformError> {
+        self.store.agents(scope).await
     }
 
     /// A page of the instance's profiles (those of one workspace are left out): agents in display order, then the oldest
     /// profile first.
-    pub async fn profiles(&self, page: &PageRequest) -> Result<Page<AgentProfile>, PlatformError> {
-        self.store.agent_profiles(page).await
+    pub async fn profiles(&self, scope: &Scope, page: &PageRequest) -> Result<Page<AgentProfile>, PlatformError> {
+        self.store.agent_profiles(scope, page).await
     }
 
     /// One profile.
-    pub async fn profile(&self, id: &str) -> Result<AgentProfile, PlatformError> {
-        self.store.find(id).await
+    pub async fn profile(&self, scope: &Scope, id: &str) -> Result<AgentProfile, PlatformError> {
+        self.store.find(scope, id).await
     }
 
     /// Makes an agent known, or changes its name and place; its profiles follow. Tells nothing.
@@ -52,6 +53,9 @@ impl Agents {
     ) -> Result<Agent, PlatformError> {
         check_required("id", id)?;
         check_required("name", name)?;
+        if !by.scope.sees_instance() {
+            return Err(Refusal::not_found(Kind::Agent, id).into());
+        }
         let work = |work: Work| async move {
             let now = work.now();
             let old = work.find::<Agent>(id).await?;
@@ -80,7 +84,7 @@ impl Agents {
             }
             Ok(agent)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// A new profile of an agent. Tells `agent_profile.created`.
@@ -108,7 +112,7 @@ impl Agents {
             work.tell(event::agent_profile(Happened::Created, &profile));
             Ok(profile)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes the fields that the patch names. Tells `agent_profile.updated`; nothing when nothing changes.
@@ -132,7 +136,7 @@ impl Agents {
             }
             Ok(profile)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a profile; sessions keep their snapshot of it. Tells `agent_profile.deleted`.
@@ -144,7 +148,7 @@ impl Agents {
             work.tell(event::agent_profile(Happened::Deleted, &profile));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }
 

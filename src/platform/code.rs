@@ -43,7 +43,7 @@ impl Code {
         session_id: &str,
         page: &PageRequest,
     ) -> Result<Page<Commit>, PlatformError> {
-        let session = self.store.session(scope, session_id).await?;
+        let session: Session = self.store.find(scope, session_id).await?;
         self.store.commits(&session.id, page).await
     }
 
@@ -54,7 +54,7 @@ impl Code {
         session_id: &str,
         page: &PageRequest,
     ) -> Result<Page<Snapshot>, PlatformError> {
-        let session = self.store.session(scope, session_id).await?;
+        let session: Session = self.store.find(scope, session_id).await?;
         self.store.snapshots(&session.id, page).await
     }
 
@@ -84,7 +84,7 @@ impl Code {
             work.tell(event::commit(&session, &commit));
             Ok(commit)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Records what a session has not committed. Tells `git.event.<session>`.
@@ -111,6 +111,6 @@ impl Code {
             work.tell(event::snapshot(&session, &snapshot));
             Ok(snapshot)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }

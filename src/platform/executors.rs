@@ -3,7 +3,7 @@
 use super::{By, PlatformError, Versioned as _, new_id};
 use crate::{
     domain::platform::{
-        Map,
+        Map, Scope,
         event::{self, Happened},
         merged,
         page::{Page, PageRequest},
@@ -24,24 +24,24 @@ impl Executors {
     }
 
     /// All executors, the oldest first.
-    pub async fn list(&self) -> Result<Vec<Executor>, PlatformError> {
-        self.store.executors().await
+    pub async fn list(&self, scope: &Scope) -> Result<Vec<Executor>, PlatformError> {
+        self.store.executors(scope).await
     }
 
     /// One executor.
-    pub async fn get(&self, id: &str) -> Result<Executor, PlatformError> {
-        self.store.find(id).await
+    pub async fn get(&self, scope: &Scope, id: &str) -> Result<Executor, PlatformError> {
+        self.store.find(scope, id).await
     }
 
     /// A page of profiles by executor, then name, then id. One whose executor is gone has no type.
-    pub async fn profiles(&self, page: &PageRequest) -> Result<Page<ExecutorProfile>, PlatformError> {
-        self.store.executor_profiles(page).await
+    pub async fn profiles(&self, scope: &Scope, page: &PageRequest) -> Result<Page<ExecutorProfile>, PlatformError> {
+        self.store.executor_profiles(scope, page).await
     }
 
     /// One profile.
-    pub async fn profile(&self, id: &str) -> Result<ExecutorProfile, PlatformError> {
-        let mut profile: ExecutorProfile = self.store.find(id).await?;
-        profile.executor_type = match self.store.find::<Executor>(&profile.executor_id).await {
+    pub async fn profile(&self, scope: &Scope, id: &str) -> Result<ExecutorProfile, PlatformError> {
+        let mut profile: ExecutorProfile = self.store.find(scope, id).await?;
+        profile.executor_type = match self.store.find::<Executor>(scope, &profile.executor_id).await {
             Ok(executor) => Some(executor.fields.executor_type),
             Err(PlatformError::Refused(_)) => None,
             Err(error) => return Err(error),
@@ -60,7 +60,7 @@ impl Executors {
             work.tell(event::executor(Happened::Created, &executor));
             Ok(executor)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes the fields that the patch names. Tells `executor.updated`; nothing when nothing changes.
@@ -83,7 +83,7 @@ impl Executors {
             }
             Ok(executor)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes an executor; its profiles stay without a type. Tells `executor.deleted`.
@@ -95,7 +95,7 @@ impl Executors {
             work.tell(event::executor(Happened::Deleted, &executor));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// A new profile of an executor. Tells `executor.profile.created`.
@@ -121,7 +121,7 @@ impl Executors {
             work.tell(event::executor_profile(Happened::Created, &profile));
             Ok(profile)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes the fields that the patch names. Tells `executor.profile.updated`; nothing when nothing changes.
@@ -146,7 +146,7 @@ impl Executors {
             }
             Ok(profile)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a profile. Tells `executor.profile.deleted`.
@@ -158,6 +158,6 @@ impl Executors {
             work.tell(event::executor_profile(Happened::Deleted, &profile));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }

@@ -7,7 +7,6 @@ use crate::{
         event::{self, Happened},
         message::{Message, MessageFilter, MessagePatch, NewMessage},
         page::{Page, PageRequest},
-        refusal::{Kind, Refusal},
         session::Session,
         task::SOURCE,
         text::{MAX_CONTENT_BYTES, check, check_name, check_object},
@@ -40,12 +39,7 @@ impl Messages {
 
     /// One message.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Message, PlatformError> {
-        let message: Message = self.store.find(id).await?;
-        match self.store.session(scope, &message.session_id).await {
-            Ok(_) => Ok(message),
-            Err(PlatformError::Refused(_)) => Err(Refusal::not_found(Kind::Message, id).into()),
-            Err(error) => Err(error),
-        }
+        self.store.find(scope, id).await
     }
 
     /// Records a message in the open turn of its session, or in a new one. Tells `turn.started` of a new one, and
@@ -55,7 +49,7 @@ impl Messages {
         check_name("author_id", &new.author_id)?;
         check_object("metadata", &new.metadata)?;
         let id = &new_id();
-        self.store.write(by.once.as_ref(), |work| async move { add(&work, by, id, new).await }).await
+        self.store.write(&by.scope, by.once.as_ref(), |work| async move { add(&work, by, id, new).await }).await
     }
 
     /// Changes a message. Tells `message.updated`; nothing when nothing changes.
@@ -80,7 +74,7 @@ impl Messages {
             }
             Ok(message)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a message. Tells `message.deleted`.
@@ -91,7 +85,7 @@ impl Messages {
             work.delete::<Message>(id).await?;
             tell(&work, Happened::Deleted, &message).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }
 

@@ -37,8 +37,8 @@ impl Repositories {
 
     /// One repository that was not deleted.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Repository, PlatformError> {
-        let repository: Repository = self.store.find(id).await?;
-        if repository.deleted_at.is_some() || !scope.sees(&repository.workspace_id) {
+        let repository: Repository = self.store.find(scope, id).await?;
+        if repository.deleted_at.is_some() {
             return Err(Refusal::not_found(Kind::Repository, id).into());
         }
         Ok(repository)
@@ -56,7 +56,7 @@ impl Repositories {
             let workspace: Workspace = work.get(workspace_id).await?;
             create(&work, &workspace.id, fields.clone()).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes the fields that the patch names. Tells `repository.updated`; nothing when nothing changes.
@@ -79,7 +79,7 @@ impl Repositories {
             }
             Ok(repository)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Takes a repository out of the lists. Tells `repository.deleted`.
@@ -93,7 +93,7 @@ impl Repositories {
             work.tell(event::repository(Happened::Deleted, &repository));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }
 

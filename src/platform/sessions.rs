@@ -39,13 +39,12 @@ impl Sessions {
 
     /// One session.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Session, PlatformError> {
-        self.store.session(scope, id).await
+        self.store.find(scope, id).await
     }
 
     /// The session that messages to a task go to.
     pub async fn primary(&self, scope: &Scope, task_id: &str) -> Result<Option<Session>, PlatformError> {
-        let session = self.store.primary_session(task_id).await?;
-        Ok(session.filter(|session| scope.sees(&session.workspace_id)))
+        self.store.primary_session(scope, task_id).await
     }
 
     /// All turns of a session, the oldest first.
@@ -62,7 +61,7 @@ impl Sessions {
         check_name("base_branch", &new.base_branch)?;
         check_object("metadata", &new.metadata)?;
         let id = &new_id();
-        self.store.write(by.once.as_ref(), |work| async move { create(&work, id, new).await }).await
+        self.store.write(&by.scope, by.once.as_ref(), |work| async move { create(&work, id, new).await }).await
     }
 
     /// The primary session of a task, or a new one.
@@ -75,7 +74,7 @@ impl Sessions {
                 None => create(&work, id, new).await,
             }
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes a session. Tells `task_session.state_changed`, and `task.updated` when it is or was the primary one;
@@ -89,7 +88,9 @@ impl Sessions {
     ) -> Result<Session, PlatformError> {
         patch.name.as_deref().map_or(Ok(()), |name| check_name("name", name))?;
         patch.error_message.as_deref().map_or(Ok(()), |text| check_text("error_message", text))?;
-        self.store.write(by.once.as_ref(), |work| async move { update(&work, id, patch, expected).await }).await
+        self.store
+            .write(&by.scope, by.once.as_ref(), |work| async move { update(&work, id, patch, expected).await })
+            .await
     }
 
     /// Deletes a session with its turns and messages. Tells `task.updated`.
@@ -100,7 +101,7 @@ impl Sessions {
             work.delete::<Session>(id).await?;
             tell_task(&work, &session.task_id).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Notes the last message that a person has read. Tells nothing.
@@ -116,7 +117,7 @@ impl Sessions {
             work.update(&session).await?;
             Ok(session)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// The open turn of a session, or a new one. Tells `turn.started` of a new one.
@@ -125,7 +126,7 @@ impl Sessions {
             let session: Session = work.get(session_id).await?;
             open_turn(&work, &session).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Closes the open turn of a session; none when there is none. Tells `turn.completed`.
@@ -139,7 +140,7 @@ impl Sessions {
             work.tell(event::turn_completed(&session.workspace_id, &turn));
             Ok(Some(turn))
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }
 

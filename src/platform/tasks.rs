@@ -102,15 +102,21 @@ impl Tasks {
     }
 
     /// What each of these tasks shows of its sessions, by task id; tasks without sessions are left out.
-    pub async fn session_summaries(&self, ids: &[String]) -> Result<HashMap<String, SessionSummary>, PlatformError> {
-        self.store.session_summaries(ids).await
+    pub async fn session_summaries(
+        &self,
+        scope: &Scope,
+        ids: &[String],
+    ) -> Result<HashMap<String, SessionSummary>, PlatformError> {
+        self.store.session_summaries(scope, ids).await
     }
 
     /// A new task (host-data.md §6.1). Tells `task.created`, and `repository.created` of a remote that was not known.
     pub async fn create(&self, by: &By, new: &NewTask) -> Result<Created, PlatformError> {
         new.check()?;
         let id = &super::new_id();
-        self.store.write(by.once.as_ref(), |work| async move { create::create(&work, by, id, new).await }).await
+        self.store
+            .write(&by.scope, by.once.as_ref(), |work| async move { create::create(&work, by, id, new).await })
+            .await
     }
 
     /// Changes a task (host-data.md §6.2). Tells `task.state_changed` when the state differs, `task.updated`, and
@@ -124,7 +130,7 @@ impl Tasks {
     ) -> Result<Task, PlatformError> {
         patch.check()?;
         let work = |work| async move { update::update(&work, id, patch, expected).await };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Moves a task to a step of a workflow of its workspace. Tells `task.updated` and `task.moved`.
@@ -139,12 +145,12 @@ impl Tasks {
     ) -> Result<Task, PlatformError> {
         let place = update::Place { workflow_id, step_id, position: Some(position) };
         let work = |work| async move { update::move_to(&work, id, place, expected).await };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Moves many tasks at once, all or none; how many. Tells what [`Self::move_to`] tells, of each.
     pub async fn bulk_move(&self, by: &By, bulk: &BulkMove) -> Result<u64, PlatformError> {
-        self.store.write(by.once.as_ref(), |work| async move { update::bulk_move(&work, bulk).await }).await
+        self.store.write(&by.scope, by.once.as_ref(), |work| async move { update::bulk_move(&work, bulk).await }).await
     }
 
     /// Puts a task away, or takes it out again. Tells `task.updated`; nothing when it was so already.
@@ -156,25 +162,30 @@ impl Tasks {
         expected: Option<i64>,
     ) -> Result<Task, PlatformError> {
         let work = |work| async move { update::set_archived(&work, id, archived, expected).await };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a task with its sessions; its parts too (`cascade`), or they become tasks of their own. Tells
     /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent.
     pub async fn delete(&self, by: &By, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work| async move { delete::delete(&work, id, cascade, expected).await };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// The tasks that [`Self::delete_owned_tree`] would delete, the root first (host-data.md §6.4).
-    pub async fn owned_tree(&self, plugin: &PluginId, root: &str) -> Result<Vec<Task>, PlatformError> {
-        self.store.write(None, |work| async move { delete::owned_tree(&work, plugin, root).await }).await
+    pub async fn owned_tree(&self, scope: &Scope, plugin: &PluginId, root: &str) -> Result<Vec<Task>, PlatformError> {
+        self.store.write(scope, None, |work| async move { delete::owned_tree(&work, plugin, root).await }).await
     }
 
     /// Deletes the tasks of a tree that the plugin made, all or none; their ids, parts first. No such root: none. Tells
     /// `task.deleted` of each.
-    pub async fn delete_owned_tree(&self, plugin: &PluginId, root: &str) -> Result<Vec<String>, PlatformError> {
-        self.store.write(None, |work| async move { delete::delete_owned_tree(&work, plugin, root).await }).await
+    pub async fn delete_owned_tree(
+        &self,
+        scope: &Scope,
+        plugin: &PluginId,
+        root: &str,
+    ) -> Result<Vec<String>, PlatformError> {
+        self.store.write(scope, None, |work| async move { delete::delete_owned_tree(&work, plugin, root).await }).await
     }
 }
 

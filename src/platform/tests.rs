@@ -5,6 +5,7 @@ mod code;
 mod events;
 mod once;
 mod paging;
+mod scope;
 mod sessions;
 mod tasks;
 mod trees;
@@ -112,7 +113,7 @@ fn the_services_can_be_used_from_any_task() {
         send(platform.tasks.create(by, new));
         send(platform.tasks.update(by, "", &Default::default(), None));
         send(platform.tasks.list(&Scope::All, &Default::default(), &PageRequest::default()));
-        send(platform.tasks.owned_tree(&plugin("acme"), ""));
+        send(platform.tasks.owned_tree(&Scope::All, &plugin("acme"), ""));
         send(platform.code.stats(&Scope::All, &Default::default(), &PageRequest::default()));
     }
     let _ = never_called;

@@ -38,11 +38,7 @@ impl Workflows {
 
     /// One workflow.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Workflow, PlatformError> {
-        let workflow: Workflow = self.store.find(id).await?;
-        if !scope.sees(&workflow.workspace_id) {
-            return Err(Refusal::not_found(Kind::Workflow, id).into());
-        }
-        Ok(workflow)
+        self.store.find(scope, id).await
     }
 
     /// All steps of a workflow, by place; none when there is no such workflow.
@@ -56,12 +52,7 @@ impl Workflows {
 
     /// One step.
     pub async fn step(&self, scope: &Scope, id: &str) -> Result<Step, PlatformError> {
-        let step: Step = self.store.find(id).await?;
-        match self.get(scope, &step.workflow_id).await {
-            Ok(_) => Ok(step),
-            Err(PlatformError::Refused(_)) => Err(Refusal::not_found(Kind::WorkflowStep, id).into()),
-            Err(error) => Err(error),
-        }
+        self.store.find(scope, id).await
     }
 
     /// A new workflow at the end of its workspace, with the steps of a template when one is named. Tells
@@ -77,7 +68,7 @@ impl Workflows {
             let workspace: Workspace = work.get(workspace_id).await?;
             create(&work, &workspace.id, draft, template_id).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes a workflow. Tells `workflow.updated`; nothing when nothing changes.
@@ -98,7 +89,7 @@ impl Workflows {
             }
             Ok(workflow)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a workflow without tasks. Tells `workflow.deleted`.
@@ -113,7 +104,7 @@ impl Workflows {
             work.tell(event::workflow(Happened::Deleted, &workflow));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Puts the workflows of a workspace into this order; those that are not named come after, as they were. Tells
@@ -132,7 +123,7 @@ impl Workflows {
             }
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// A new step, at the end unless it says. Tells `workflow_step.created`.
@@ -142,7 +133,7 @@ impl Workflows {
             let mut steps = work.steps_of(workflow_id).await?;
             add_step(&work, &workflow, &mut steps, draft).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// The steps of a template, at the end. Tells `workflow_step.created` of each.
@@ -152,7 +143,7 @@ impl Workflows {
             let workflow: Workflow = work.get(workflow_id).await?;
             add_steps_of(&work, &workflow, template).await
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes a step. Tells `workflow_step.updated`; nothing when nothing changes.
@@ -177,7 +168,7 @@ impl Workflows {
             }
             Ok(step)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a step without tasks. Tells `workflow_step.deleted`.
@@ -192,7 +183,7 @@ impl Workflows {
             work.tell(event::step(Happened::Deleted, &workflow.workspace_id, &step));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Puts the steps of a workflow into this order; those that are not named come after, as they were. Tells
@@ -211,7 +202,7 @@ impl Workflows {
             }
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }
 

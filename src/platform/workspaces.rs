@@ -6,7 +6,7 @@ use crate::{
         Scope,
         event::{self, Happened},
         page::{Page, PageRequest},
-        refusal::{Kind, Refusal},
+        refusal::Refusal,
         template,
         workflow::WorkflowDraft,
         workspace::{Workspace, WorkspaceDraft},
@@ -32,10 +32,7 @@ impl Workspaces {
 
     /// One workspace.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Workspace, PlatformError> {
-        if !scope.sees(id) {
-            return Err(Refusal::not_found(Kind::Workspace, id).into());
-        }
-        self.store.find(id).await
+        self.store.find(scope, id).await
     }
 
     /// A new workspace with the default board. Tells `workspace.created`, `workflow.created` and `workflow_step.created`.
@@ -49,7 +46,7 @@ impl Workspaces {
             workflows::create(&work, &workspace.id, &board, Some(template::DEFAULT)).await?;
             Ok(workspace)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Changes a workspace. Tells `workspace.updated`; nothing when nothing changes.
@@ -72,7 +69,7 @@ impl Workspaces {
             }
             Ok(workspace)
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
     /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
@@ -94,6 +91,6 @@ impl Workspaces {
             work.tell(event::workspace(Happened::Deleted, &workspace));
             Ok(())
         };
-        self.store.write(by.once.as_ref(), work).await
+        self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 }

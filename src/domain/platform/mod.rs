@@ -42,7 +42,8 @@ pub fn from_micros(micros: i64) -> OffsetDateTime {
     OffsetDateTime::UNIX_EPOCH.saturating_add(Duration::microseconds(micros))
 }
 
-/// Of which workspaces a reader may see things. Every read of the platform passes through one.
+/// Of which workspaces somebody may see and change things. Every read and every change of the platform passes through
+/// one: what is out of it is not there.
 ///
 /// Host calls carry no user (host-data.md §1), so today there is one scope for all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,7 +51,7 @@ pub enum Scope {
     /// Everything.
     #[default]
     All,
-    /// Things of these workspaces; an empty list sees none.
+    /// Things of these workspaces, and those of the instance; an empty list sees nothing at all.
     Workspaces(Vec<String>),
 }
 
@@ -60,6 +61,14 @@ impl Scope {
         match self {
             Self::All => true,
             Self::Workspaces(ids) => ids.iter().any(|id| id == workspace),
+        }
+    }
+
+    /// Whether things of no workspace are seen: agents, executors and their profiles, which every workspace uses.
+    pub fn sees_instance(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Workspaces(ids) => !ids.is_empty(),
         }
     }
 }
@@ -118,6 +127,8 @@ mod tests {
     fn a_scope_sees_its_own_workspaces_only() {
         assert!(Scope::All.sees("a"));
         let some = Scope::Workspaces(vec!["a".to_owned()]);
-        assert!(some.sees("a") && !some.sees("b") && !Scope::Workspaces(Vec::new()).sees("a"));
+        let none = Scope::Workspaces(Vec::new());
+        assert!(some.sees("a") && !some.sees("b") && !none.sees("a"));
+        assert!(Scope::All.sees_instance() && some.sees_instance() && !none.sees_instance());
     }
 }

@@ -51,6 +51,13 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+/// Nothing.
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), next_cursor: None }
+    }
+}
+
 impl<T> Page<T> {
     /// Whether more rows follow.
     pub fn has_more(&self) -> bool {

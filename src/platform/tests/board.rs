@@ -128,7 +128,7 @@ async fn profiles_come_in_the_order_of_their_agents_and_executors(db: Db) {
         agents.create_profile(&by, agent, agent_profile(name, of)).await.unwrap();
     }
     let names = async || {
-        let page = agents.profiles(&PageRequest::default()).await.unwrap();
+        let page = agents.profiles(&Scope::All, &PageRequest::default()).await.unwrap();
         page.items.into_iter().map(|profile| (profile.agent_display_name, profile.fields.name)).collect::<Vec<_>>()
     };
     let owned = |pairs: [(&str, &str); 3]| pairs.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
@@ -150,7 +150,7 @@ async fn profiles_come_in_the_order_of_their_agents_and_executors(db: Db) {
         executors.create_profile(&by, &executor.id, fields).await.unwrap();
     }
     let list = async || {
-        let page = executors.profiles(&PageRequest::default()).await.unwrap();
+        let page = executors.profiles(&Scope::All, &PageRequest::default()).await.unwrap();
         page.items.into_iter().map(|profile| (profile.fields.name, profile.executor_type)).collect::<Vec<_>>()
     };
     let expected = |kind| ["B", "a", "b"].map(|name| (name.to_owned(), kind)).to_vec();
@@ -159,45 +159,9 @@ async fn profiles_come_in_the_order_of_their_agents_and_executors(db: Db) {
     assert_eq!(list().await, expected(None), "a vanished executor has no type");
 }
 
-async fn a_scope_sees_its_own_workspaces_in_every_read(db: Db) {
-    let world = World::new(db);
-    let by = By::operator();
-    let (one, two) = (world.workspace("one").await, world.workspace("two").await);
-    let in_two = world.made(&by, &NewTask { workspace_id: two.id.clone(), ..titled("x") }).await;
-    let new = crate::domain::platform::session::NewSession { task_id: in_two.id.clone(), ..Default::default() };
-    let session = world.platform.sessions.create(&by, &new).await.unwrap();
-    let scope = Scope::Workspaces(vec![one.id.clone()]);
-    let page = PageRequest::default();
-    let platform = &world.platform;
-    assert_eq!(platform.workspaces.list(&scope, &page).await.unwrap().items.len(), 1);
-    assert!(platform.tasks.list(&scope, &Default::default(), &page).await.unwrap().items.is_empty());
-    let all_of_two =
-        crate::domain::platform::task::TaskFilter { workspace_ids: vec![two.id.clone()], ..Default::default() };
-    assert!(platform.tasks.list(&scope, &all_of_two, &page).await.unwrap().items.is_empty());
-    assert_eq!(platform.workflows.list(&scope, "", &page).await.unwrap().items.len(), 1);
-    assert!(platform.repositories.list(&scope, &two.id, &page).await.unwrap().items.is_empty());
-    assert!(platform.sessions.list(&scope, &Default::default(), &page).await.unwrap().items.is_empty());
-    assert!(platform.code.stats(&scope, &Default::default(), &page).await.unwrap().items.is_empty());
-    assert!(platform.messages.list(&scope, &Default::default(), false, &page).await.unwrap().items.is_empty());
-    assert!(
-        platform
-            .events
-            .list(&scope, &Default::default(), &page)
-            .await
-            .unwrap()
-            .items
-            .iter()
-            .all(|e| e.workspace_id == one.id)
-    );
-    assert_eq!(refused(platform.workspaces.get(&scope, &two.id).await).class(), Class::NotFound);
-    assert_eq!(refused(platform.tasks.get(&scope, &in_two.id).await).class(), Class::NotFound);
-    assert_eq!(refused(platform.sessions.get(&scope, &session.id).await).class(), Class::NotFound);
-}
-
 on_both_databases!(
     a_workspace_begins_with_a_board_and_goes_with_everything_in_it,
     workflows_and_steps_keep_their_order_and_their_tasks,
     a_deleted_repository_leaves_the_lists_and_stays_with_its_tasks,
     profiles_come_in_the_order_of_their_agents_and_executors,
-    a_scope_sees_its_own_workspaces_in_every_read,
 );

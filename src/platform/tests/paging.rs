@@ -193,7 +193,7 @@ async fn every_list_walks_to_its_end_and_refuses_a_foreign_cursor(db: Db) {
             refused(platform.code.stats(all, &any_session, &page).await),
             refused(platform.messages.list(all, &any_message, false, &page).await),
             refused(platform.repositories.list(all, &workspace.id, &page).await),
-            refused(platform.agents.profiles(&page).await),
+            refused(platform.agents.profiles(&Scope::All, &page).await),
         ];
         assert!(refusals.iter().all(|refusal| *refusal == Refusal::BadCursor), "{cursor}: {refusals:?}");
     }

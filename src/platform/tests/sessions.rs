@@ -79,7 +79,7 @@ async fn a_session_remembers_its_profile_and_the_first_is_primary(db: Db) {
         Some(second.id.clone())
     );
     assert!(!sessions.get(&Scope::All, &first.id).await.unwrap().is_primary);
-    let summaries = world.platform.tasks.session_summaries(std::slice::from_ref(&task.id)).await.unwrap();
+    let summaries = world.platform.tasks.session_summaries(&Scope::All, std::slice::from_ref(&task.id)).await.unwrap();
     assert_eq!(
         (summaries[&task.id].count, summaries[&task.id].primary.as_ref().map(|p| p.id.clone())),
         (2, Some(second.id.clone()))

@@ -37,27 +37,35 @@ async fn a_plugin_sees_and_deletes_its_own_tree_only(db: Db) {
     let under_root = NewTask { parent_id: root.id.clone(), ..titled("part") };
     let part = world.made(&by, &under_root).await;
     let preview = |tree: Vec<Task>| tree.into_iter().map(|task| task.id).collect::<Vec<_>>();
-    assert_eq!(preview(tasks.owned_tree(&acme, &root.id).await.unwrap()), [root.id.clone(), part.id.clone()]);
-    for refusal in
-        [refused(tasks.owned_tree(&other, &root.id).await), refused(tasks.delete_owned_tree(&other, &root.id).await)]
-    {
+    assert_eq!(
+        preview(tasks.owned_tree(&Scope::All, &acme, &root.id).await.unwrap()),
+        [root.id.clone(), part.id.clone()]
+    );
+    for refusal in [
+        refused(tasks.owned_tree(&Scope::All, &other, &root.id).await),
+        refused(tasks.delete_owned_tree(&Scope::All, &other, &root.id).await),
+    ] {
         assert_eq!(refusal.to_string(), "capability 'plugin_owned_tasks' not declared");
     }
     let foreign = world.made(&By::operator(), &under_root).await;
-    assert_eq!(preview(tasks.owned_tree(&acme, &root.id).await.unwrap()).len(), 2, "the foreign one is left out");
+    assert_eq!(
+        preview(tasks.owned_tree(&Scope::All, &acme, &root.id).await.unwrap()).len(),
+        2,
+        "the foreign one is left out"
+    );
     let seen = world.log().await.len();
     assert_eq!(
-        text(tasks.delete_owned_tree(&acme, &root.id).await),
+        text(tasks.delete_owned_tree(&Scope::All, &acme, &root.id).await),
         "plugin-owned task tree contains adopted or user-owned children; detach them before deleting"
     );
     assert_eq!(world.told(seen).await, [""; 0], "before anything is deleted");
     tasks.delete(&By::operator(), &foreign.id, false, None).await.unwrap();
     let seen = world.log().await.len();
-    let deleted = tasks.delete_owned_tree(&acme, &root.id).await.unwrap();
+    let deleted = tasks.delete_owned_tree(&Scope::All, &acme, &root.id).await.unwrap();
     assert_eq!(deleted, [part.id, root.id.clone()]);
     assert_eq!(world.told(seen).await, ["task.deleted", "task.deleted"]);
-    assert_eq!(tasks.delete_owned_tree(&acme, &root.id).await.unwrap(), [""; 0]);
-    assert_eq!(text(tasks.owned_tree(&acme, &root.id).await), format!("task \"{}\" not found", root.id));
+    assert_eq!(tasks.delete_owned_tree(&Scope::All, &acme, &root.id).await.unwrap(), [""; 0]);
+    assert_eq!(text(tasks.owned_tree(&Scope::All, &acme, &root.id).await), format!("task \"{}\" not found", root.id));
 }
 
 on_both_databases!(parts_go_with_their_whole_or_become_tasks_of_their_own, a_plugin_sees_and_deletes_its_own_tree_only,);

@@ -131,7 +131,7 @@ async fn write_platform(store: &PlatformStore) {
         work.tell(event::workspace(event::Happened::Created, workspace));
         Ok(())
     };
-    store.write(None, work).await.unwrap();
+    store.write(&crate::domain::platform::Scope::All, None, work).await.unwrap();
 }
 
 async fn write_inbox(db: &Db) {
@@ -240,7 +240,11 @@ async fn assert_comes_forward(name: &str, url: &str, text: &str) {
     if !text.contains(&workspace().id) {
         write_platform(&platform).await;
     }
-    assert_eq!(platform.find::<Workspace>(&workspace().id).await, Ok(workspace()), "{name}");
+    assert_eq!(
+        platform.find::<Workspace>(&crate::domain::platform::Scope::All, &workspace().id).await,
+        Ok(workspace()),
+        "{name}"
+    );
     assert_eq!(platform.events_after(0, 10).await.unwrap().0.len(), 1, "{name}");
     write_inbox(&db).await;
     assert_eq!(inbox.lasting().await.unwrap(), [plugin()], "{name}");

@@ -23,13 +23,17 @@ use crate::{
 
 /// Workspaces, the newest first, ids in order.
 pub(super) fn workspaces(scope: &Scope) -> Listing<workspace::Entity> {
-    use workspace::{Column, Entity};
-    let select = match within(scope, None) {
-        None => Entity::find(),
-        Some(ids) => Entity::find().filter(Column::Id.is_in(ids)),
-    };
+    use workspace::Column;
     let order = vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)];
-    Listing { list: List::Workspaces, select, order, leading: None }
+    Listing { list: List::Workspaces, select: seen_workspaces(scope), order, leading: None }
+}
+
+fn seen_workspaces(scope: &Scope) -> Select<workspace::Entity> {
+    let all = workspace::Entity::find();
+    match within(scope, None) {
+        None => all,
+        Some(ids) => all.filter(workspace::Column::Id.is_in(ids)),
+    }
 }
 
 /// Workflows that are not hidden, by place, then the time of their making, then id; of one workspace or of all.
@@ -123,19 +127,28 @@ impl PlatformStore {
     }
 
     /// All agents, in display order.
-    pub async fn agents(&self) -> Result<Vec<Agent>, PlatformError> {
+    pub async fn agents(&self, scope: &Scope) -> Result<Vec<Agent>, PlatformError> {
+        if !scope.sees_instance() {
+            return Ok(Vec::new());
+        }
         let query = agent::Entity::find().order_by_asc(agent::Column::Position).order_by_asc(agent::Column::Id);
         let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
         Ok(record::all_of(rows)?)
     }
 
     /// A page of the instance's agent profiles.
-    pub async fn agent_profiles(&self, page: &PageRequest) -> Result<Page<AgentProfile>, PlatformError> {
+    pub async fn agent_profiles(&self, scope: &Scope, page: &PageRequest) -> Result<Page<AgentProfile>, PlatformError> {
+        if !scope.sees_instance() {
+            return Ok(Page::default());
+        }
         self.records(&agent_profiles(), page).await
     }
 
     /// All executors, the oldest first.
-    pub async fn executors(&self) -> Result<Vec<Executor>, PlatformError> {
+    pub async fn executors(&self, scope: &Scope) -> Result<Vec<Executor>, PlatformError> {
+        if !scope.sees_instance() {
+            return Ok(Vec::new());
+        }
         let query =
             executor::Entity::find().order_by_asc(executor::Column::CreatedAt).order_by_asc(executor::Column::Id);
         let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
@@ -143,7 +156,14 @@ impl PlatformStore {
     }
 
     /// A page of executor profiles with the types of their executors.
-    pub async fn executor_profiles(&self, page: &PageRequest) -> Result<Page<ExecutorProfile>, PlatformError> {
+    pub async fn executor_profiles(
+        &self,
+        scope: &Scope,
+        page: &PageRequest,
+    ) -> Result<Page<ExecutorProfile>, PlatformError> {
+        if !scope.sees_instance() {
+            return Ok(Page::default());
+        }
         let mut page = self.records::<ExecutorProfile>(&executor_profiles(), page).await?;
         let types = self.executor_types(&page.items).await?;
         for profile in &mut page.items {
@@ -165,9 +185,9 @@ impl PlatformStore {
 }
 
 impl Work {
-    /// The only workspace there is; none when there are several or none.
+    /// The only workspace of the scope; none when there are several or none.
     pub async fn only_workspace(&self) -> Result<Option<Workspace>, PlatformError> {
-        let rows = workspace::Entity::find().limit(2).all(self.transaction()).await?;
+        let rows = seen_workspaces(self.scope()).limit(2).all(self.transaction()).await?;
         let only = (rows.len() == 1).then(|| rows.into_iter().next()).flatten();
         Ok(only.map(Workspace::of).transpose()?)
     }

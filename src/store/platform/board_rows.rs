@@ -1,6 +1,9 @@
 //! Rows of workspaces, workflows, repositories, agents and executors.
 
-use super::record::{Record, at, json, maybe_micros, parse, word};
+use super::{
+    Owner,
+    record::{Record, at, json, maybe_micros, parse, word},
+};
 use crate::{
     domain::platform::{
         micros,
@@ -24,6 +27,10 @@ impl Record for Workspace {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Workspace(&self.id)
     }
 
     fn row(&self) -> workspace::Model {
@@ -72,6 +79,10 @@ impl Record for Workflow {
         &self.id
     }
 
+    fn owner(&self) -> Owner<'_> {
+        Owner::Workspace(&self.workspace_id)
+    }
+
     fn row(&self) -> workflow::Model {
         workflow::Model {
             id: self.id.clone(),
@@ -112,6 +123,10 @@ impl Record for Step {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Workflow(&self.workflow_id)
     }
 
     fn row(&self) -> workflow_step::Model {
@@ -172,6 +187,10 @@ impl Record for Repository {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Workspace(&self.workspace_id)
     }
 
     fn row(&self) -> repository::Model {
@@ -243,6 +262,10 @@ impl Record for Agent {
         &self.id
     }
 
+    fn owner(&self) -> Owner<'_> {
+        Owner::Instance
+    }
+
     fn row(&self) -> agent::Model {
         agent::Model {
             id: self.id.clone(),
@@ -275,6 +298,10 @@ impl Record for AgentProfile {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        self.fields.workspace_id.as_deref().map_or(Owner::Instance, Owner::Workspace)
     }
 
     fn row(&self) -> agent_profile::Model {
@@ -326,6 +353,10 @@ impl Record for Executor {
         &self.id
     }
 
+    fn owner(&self) -> Owner<'_> {
+        Owner::Instance
+    }
+
     fn row(&self) -> executor::Model {
         let fields = &self.fields;
         executor::Model {
@@ -367,6 +398,10 @@ impl Record for ExecutorProfile {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Instance
     }
 
     fn row(&self) -> executor_profile::Model {

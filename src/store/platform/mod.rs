@@ -13,6 +13,7 @@ mod messages;
 mod once;
 mod record;
 mod sessions;
+mod sight;
 mod tasks;
 mod work;
 mod work_rows;
@@ -26,12 +27,13 @@ use sea_orm::EntityTrait;
 use tokio::sync::Notify;
 
 use super::db::Db;
-use crate::domain::platform::refusal::Refusal;
+use crate::domain::platform::{Scope, refusal::Refusal};
 
 pub use error::PlatformError;
 pub use event_log::{EventFilter, Logged, Retention};
 pub use once::Once;
 pub use record::Record;
+pub use sight::Owner;
 pub use tasks::TaskQuery;
 pub use work::Work;
 
@@ -53,14 +55,18 @@ impl PlatformStore {
         Arc::clone(&self.committed)
     }
 
-    /// One thing by its id, without what other tables say of it.
-    pub async fn find<R: Record>(&self, id: &str) -> Result<R, PlatformError>
+    /// One thing by its id, without what other tables say of it; not found when the scope does not see it.
+    pub async fn find<R: Record>(&self, scope: &Scope, id: &str) -> Result<R, PlatformError>
     where
         R::Entity: EntityTrait<Model = R::Row>,
     {
         let not_found = || Refusal::not_found(R::KIND, id);
         let query = record::by_id::<R>(id).ok_or_else(not_found)?;
-        let row = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().one(self.db.reader()).await?)).await?;
-        Ok(R::of(row.ok_or_else(not_found)?)?)
+        let work = async || {
+            let Some(row) = query.clone().one(self.db.reader()).await? else { return Ok(None) };
+            let record = R::of(row)?;
+            Ok::<_, PlatformError>(sight::sees(self.db.reader(), scope, &record).await?.then_some(record))
+        };
+        Ok(self.db.repeat(work).await?.ok_or_else(not_found)?)
     }
 }

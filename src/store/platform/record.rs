@@ -4,6 +4,7 @@ use sea_orm::{EntityTrait, IntoActiveModel, PrimaryKeyTrait, Select};
 use serde::{Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
 
+use super::Owner;
 use crate::{
     domain::platform::{from_micros, micros, refusal::Kind, text::may_be_id},
     store::db::DbFault,
@@ -20,6 +21,8 @@ pub trait Record: Sized + Send + Sync {
 
     /// Its id.
     fn id(&self) -> &str;
+    /// Whose it is: that says who sees it.
+    fn owner(&self) -> Owner<'_>;
     /// Its row as it should be.
     fn row(&self) -> Self::Row;
     /// From its row.

@@ -11,7 +11,6 @@ use crate::{
         Scope,
         cursor::List,
         page::{self, Page, PageRequest},
-        refusal::{Kind, Refusal},
         session::{Session, SessionFilter, Turn},
         stats::{Commit, Snapshot},
         words::SessionState,
@@ -57,15 +56,6 @@ fn of_shown_task() -> Expr {
 }
 
 impl PlatformStore {
-    /// One session.
-    pub async fn session(&self, scope: &Scope, id: &str) -> Result<Session, PlatformError> {
-        let session: Session = self.find(id).await?;
-        if !scope.sees(&session.workspace_id) {
-            return Err(Refusal::not_found(Kind::Session, id).into());
-        }
-        Ok(session)
-    }
-
     /// A page of sessions.
     pub async fn sessions(
         &self,
@@ -77,10 +67,11 @@ impl PlatformStore {
     }
 
     /// The session that messages to a task go to.
-    pub async fn primary_session(&self, task_id: &str) -> Result<Option<Session>, PlatformError> {
+    pub async fn primary_session(&self, scope: &Scope, task_id: &str) -> Result<Option<Session>, PlatformError> {
         let query = primary(task_id);
         let row = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().one(self.db.reader()).await?)).await?;
-        Ok(row.map(Session::of).transpose()?)
+        let session = row.map(Session::of).transpose()?;
+        Ok(session.filter(|session| scope.sees(&session.workspace_id)))
     }
 
     /// All turns of a session, the oldest first.

@@ -120,10 +120,7 @@ pub(super) fn within(scope: &Scope, wanted: Option<Vec<String>>) -> Option<Vec<S
 impl PlatformStore {
     /// One task with what it works on.
     pub async fn task(&self, scope: &Scope, id: &str) -> Result<Task, PlatformError> {
-        let task: Task = self.find(id).await?;
-        if !scope.sees(&task.workspace_id) {
-            return Err(Refusal::not_found(Kind::Task, id).into());
-        }
+        let task: Task = self.find(scope, id).await?;
         let work = async || Ok::<_, PlatformError>(with_repositories(self.db.reader(), vec![task.clone()]).await?);
         let mut tasks = self.db.repeat(work).await?;
         tasks.pop().ok_or_else(|| Refusal::not_found(Kind::Task, id).into())
@@ -197,9 +194,13 @@ impl PlatformStore {
     }
 
     /// What each of these tasks shows of its sessions: one query. Tasks without sessions are left out.
-    pub async fn session_summaries(&self, ids: &[String]) -> Result<HashMap<String, SessionSummary>, PlatformError> {
+    pub async fn session_summaries(
+        &self,
+        scope: &Scope,
+        ids: &[String],
+    ) -> Result<HashMap<String, SessionSummary>, PlatformError> {
         let ids = page::ids(ids).unwrap_or_default();
-        self.db.repeat(async || summaries(self.db.reader(), &ids).await).await
+        self.db.repeat(async || summaries(self.db.reader(), scope, &ids).await).await
     }
 }
 
@@ -280,7 +281,7 @@ impl Work {
 
     /// What a task shows of its sessions.
     pub async fn session_summary(&self, id: &str) -> Result<SessionSummary, PlatformError> {
-        Ok(summaries(self.transaction(), &[id.to_owned()]).await?.remove(id).unwrap_or_default())
+        Ok(summaries(self.transaction(), self.scope(), &[id.to_owned()]).await?.remove(id).unwrap_or_default())
     }
 }
 
@@ -320,6 +321,7 @@ async fn with_repositories(
 
 async fn summaries(
     connection: &impl ConnectionTrait,
+    scope: &Scope,
     ids: &[String],
 ) -> Result<HashMap<String, SessionSummary>, PlatformError> {
     use task_session::Column;
@@ -327,7 +329,11 @@ async fn summaries(
     if ids.is_empty() {
         return Ok(found);
     }
-    let rows: Vec<(String, String, String, Option<String>, String, bool)> = task_session::Entity::find()
+    let select = match within(scope, None) {
+        None => task_session::Entity::find(),
+        Some(workspaces) => task_session::Entity::find().filter(Column::WorkspaceId.is_in(workspaces)),
+    };
+    let rows: Vec<(String, String, String, Option<String>, String, bool)> = select
         .filter(Column::TaskId.is_in(ids))
         .select_only()
         .columns([

@@ -18,10 +18,10 @@ use uuid::Uuid;
 use super::{
     PlatformError, PlatformStore, Record,
     once::{self, Once},
-    record,
+    record, sight,
 };
 use crate::{
-    domain::platform::{event::NewEvent, micros, refusal::Refusal, whole_micros},
+    domain::platform::{Scope, event::NewEvent, micros, refusal::Refusal, whole_micros},
     entities::event_log,
     failpoint,
     store::db::{Db, DbFault},
@@ -41,29 +41,36 @@ pub struct Work {
 
 struct Inner {
     transaction: DatabaseTransaction,
+    scope: Scope,
     now: OffsetDateTime,
     events: Mutex<Vec<NewEvent>>,
 }
 
 impl PlatformStore {
-    /// Does one unit of work: `work` reads, changes and tells by the [`Work`] it is given. With a key, it is done once
+    /// Does one unit of work in a scope: `work` reads, changes and tells by the [`Work`] it is given. With a key, it is done once
     /// for that key, and the same answer is given again (`Idempotency-Key`).
     ///
     /// When the connection is lost it is done again ([`Db::repeat`]). A commit whose answer was lost is noticed by its
     /// events; work that tells nothing must leave the same rows when it is done twice.
-    pub async fn write<T, F>(&self, once: Option<&Once>, work: impl Fn(Work) -> F) -> Result<T, PlatformError>
+    pub async fn write<T, F>(
+        &self,
+        scope: &Scope,
+        once: Option<&Once>,
+        work: impl Fn(Work) -> F,
+    ) -> Result<T, PlatformError>
     where
         T: Serialize + DeserializeOwned + Clone + Send,
         F: Future<Output = Result<T, PlatformError>>,
     {
         let unit = Uuid::now_v7();
         let kept = Mutex::new(None);
-        self.db.repeat(|| self.attempt(unit, once, &work, &kept)).await
+        self.db.repeat(|| self.attempt(unit, scope, once, &work, &kept)).await
     }
 
     async fn attempt<T, F>(
         &self,
         unit: Uuid,
+        scope: &Scope,
         once: Option<&Once>,
         work: &impl Fn(Work) -> F,
         kept: &Mutex<Option<T>>,
@@ -79,7 +86,7 @@ impl PlatformStore {
             self.committed.notify_one();
             return Ok(earlier);
         }
-        let open = Work::begin(&self.db).await?;
+        let open = Work::begin(&self.db, scope).await?;
         if let Some(once) = once
             && let Some(answer) = once::recall(open.transaction(), once, open.now()).await?
         {
@@ -106,14 +113,18 @@ impl PlatformStore {
 }
 
 impl Work {
-    async fn begin(db: &Db) -> Result<Self, PlatformError> {
+    async fn begin(db: &Db, scope: &Scope) -> Result<Self, PlatformError> {
         let transaction = db.begin_write().await?;
         let now = whole_micros(OffsetDateTime::now_utc());
-        Ok(Self { inner: Arc::new(Inner { transaction, now, events: Mutex::default() }) })
+        Ok(Self { inner: Arc::new(Inner { transaction, scope: scope.clone(), now, events: Mutex::default() }) })
     }
 
     pub(super) fn transaction(&self) -> &DatabaseTransaction {
         &self.inner.transaction
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.inner.scope
     }
 
     /// When the work began, in whole microseconds.
@@ -126,22 +137,26 @@ impl Work {
         self.inner.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
 
-    /// One thing by its id, locked until the work is done; refused when there is none.
+    /// One thing by its id, locked until the work is done; refused when there is none in the scope.
     pub async fn get<R: Record>(&self, id: &str) -> Result<R, PlatformError> {
         self.find(id).await?.ok_or_else(|| Refusal::not_found(R::KIND, id).into())
     }
 
-    /// One thing by its id, locked until the work is done.
+    /// One thing of the scope by its id, locked until the work is done.
     pub async fn find<R: Record>(&self, id: &str) -> Result<Option<R>, PlatformError> {
         let Some(query) = record::by_id::<R>(id) else { return Ok(None) };
-        let row = query.lock_exclusive().one(self.transaction()).await?;
-        Ok(row.map(R::of).transpose()?)
+        self.seen(query.lock_exclusive().one(self.transaction()).await?).await
     }
 
-    /// One thing by its id, which another one may change meanwhile.
+    /// One thing of the scope by its id, which another one may change meanwhile.
     pub async fn peek<R: Record>(&self, id: &str) -> Result<Option<R>, PlatformError> {
         let Some(query) = record::by_id::<R>(id) else { return Ok(None) };
-        Ok(query.one(self.transaction()).await?.map(R::of).transpose()?)
+        self.seen(query.one(self.transaction()).await?).await
+    }
+
+    async fn seen<R: Record>(&self, row: Option<R::Row>) -> Result<Option<R>, PlatformError> {
+        let Some(record) = row.map(R::of).transpose()? else { return Ok(None) };
+        Ok(sight::sees(self.transaction(), self.scope(), &record).await?.then_some(record))
     }
 
     /// A new row.

@@ -1,6 +1,9 @@
 //! Rows of tasks, sessions, turns, messages, commits and snapshots.
 
-use super::record::{Record, at, json, maybe_at, maybe_micros, parse, word};
+use super::{
+    Owner,
+    record::{Record, at, json, maybe_at, maybe_micros, parse, word},
+};
 use crate::{
     domain::platform::{
         message::Message,
@@ -22,6 +25,10 @@ impl Record for Task {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Workspace(&self.workspace_id)
     }
 
     fn row(&self) -> task::Model {
@@ -115,6 +122,10 @@ impl Record for Session {
         &self.id
     }
 
+    fn owner(&self) -> Owner<'_> {
+        Owner::Workspace(&self.workspace_id)
+    }
+
     fn row(&self) -> task_session::Model {
         task_session::Model {
             id: self.id.clone(),
@@ -178,6 +189,10 @@ impl Record for Turn {
         &self.id
     }
 
+    fn owner(&self) -> Owner<'_> {
+        Owner::Session(&self.session_id)
+    }
+
     fn row(&self) -> session_turn::Model {
         session_turn::Model {
             id: self.id.clone(),
@@ -212,6 +227,10 @@ impl Record for Message {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Session(&self.session_id)
     }
 
     fn row(&self) -> session_message::Model {
@@ -260,6 +279,10 @@ impl Record for Commit {
         &self.id
     }
 
+    fn owner(&self) -> Owner<'_> {
+        Owner::Session(&self.session_id)
+    }
+
     fn row(&self) -> session_commit::Model {
         let fields = self.fields.clone();
         session_commit::Model {
@@ -305,6 +328,10 @@ impl Record for Snapshot {
 
     fn id(&self) -> &str {
         &self.id
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        Owner::Session(&self.session_id)
     }
 
     fn row(&self) -> session_snapshot::Model {
