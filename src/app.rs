@@ -18,7 +18,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
     domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
     fetch::{Downloader, FetchError, SystemLookup},
@@ -79,6 +79,9 @@ pub enum AppError {
     /// The plugins' files.
     #[error(transparent)]
     Files(#[from] FileError),
+    /// The registry of the plugins.
+    #[error("the plugins found at the start were not taken up in time")]
+    Registry(#[from] RegistryError),
     /// Saves of settings that an earlier host began.
     #[error("cannot look for unfinished saves of plugin settings")]
     Settings(#[from] SettingsError),
@@ -249,6 +252,8 @@ impl Host {
         });
         let keeper = InboxKeeper::start(&config, inbox.clone(), &bus, &registry, standings);
 
+        // It answers when the installed plugins have subscribed: what the log still holds is for them too.
+        registry.list().await?;
         let platform = PlatformTasks::start(&config, &platform_store, &bus);
 
         let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);

@@ -56,16 +56,14 @@ impl Sessions {
     /// A new session with a snapshot of its profiles; the first of a task is its primary one. Tells
     /// `task_session.state_changed` and `task.updated`.
     pub async fn create(&self, by: &By, new: &NewSession) -> Result<Session, PlatformError> {
-        check_name("name", &new.name)?;
-        check_name("repository_id", &new.repository_id)?;
-        check_name("base_branch", &new.base_branch)?;
-        check_object("metadata", &new.metadata)?;
+        check(new)?;
         let id = &new_id();
         self.store.write(&by.scope, by.once.as_ref(), |work| async move { create(&work, id, new).await }).await
     }
 
     /// The primary session of a task, or a new one.
     pub async fn ensure(&self, by: &By, new: &NewSession) -> Result<Session, PlatformError> {
+        check(new)?;
         let id = &new_id();
         let work = |work: Work| async move {
             work.get::<Task>(&new.task_id).await?;
@@ -142,6 +140,14 @@ impl Sessions {
         };
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
+}
+
+/// What needs no row.
+fn check(new: &NewSession) -> Result<(), Refusal> {
+    check_name("name", &new.name)?;
+    check_name("repository_id", &new.repository_id)?;
+    check_name("base_branch", &new.base_branch)?;
+    check_object("metadata", &new.metadata)
 }
 
 async fn create(work: &Work, id: &str, new: &NewSession) -> Result<Session, PlatformError> {

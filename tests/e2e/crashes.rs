@@ -206,8 +206,8 @@ fn every_failpoint_of_the_sources_is_drawn() {
 const ELSEWHERE: &str = "upgrade.set_aside";
 
 /// Nothing that a client or a plugin can ask for writes to the platform yet, so no command of a running host comes here:
-/// a scenario belongs to the first route that does. That a successor publishes what its host only committed is tested
-/// without a kill, in `platform::tests::events`.
+/// a scenario belongs to the first route that does. That the next host publishes what was only committed is tested
+/// without this kill, by `event_log::what_a_host_committed_and_did_not_publish…`.
 const UNREACHED: &str = "platform.committed";
 
 /// The names of all failpoints below a folder.

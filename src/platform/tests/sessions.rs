@@ -87,6 +87,10 @@ async fn a_session_remembers_its_profile_and_the_first_is_primary(db: Db) {
     let ensured =
         sessions.ensure(&by, &NewSession { task_id: task.id.clone(), ..NewSession::default() }).await.unwrap();
     assert_eq!(ensured.id, second.id);
+    let bad = NewSession { task_id: task.id.clone(), name: "\0".to_owned(), ..NewSession::default() };
+    for refused in [sessions.create(&by, &bad).await, sessions.ensure(&by, &bad).await] {
+        assert_eq!(text(refused), "name contains a zero byte");
+    }
 }
 
 async fn a_sessions_changes_are_told_with_the_old_state(db: Db) {
