@@ -15,7 +15,7 @@ mod sync;
 
 use std::sync::Arc;
 
-pub use events::{EventBusHandle, NewEvent, PublishError};
+pub use events::{EventBusHandle, NewEvent, PublishError, Relayed};
 pub use installer::Preview;
 pub use log::{LogEnd, LogFollower, PluginLog};
 pub use plugin::{Alive, CallPermit, CallRefused, Figures, PluginHandle, Surroundings, Vitals, WebhookOutcome};

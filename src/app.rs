@@ -18,13 +18,17 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    actors::{EventBusHandle, Parts, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
     config::Config,
     domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
-    platform::inbox::{Inbox, Keeper, Plugins, Standings},
+    platform::{
+        housekeeping::Housekeeping,
+        inbox::{Inbox, Keeper, Plugins, Standings},
+        publisher::Publisher,
+    },
     process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep, usage::UsageSampler},
     store::{
         admin_token::{self, AdminTokenError},
@@ -33,6 +37,7 @@ use crate::{
         inbox::InboxStore,
         log_files::LogFiles,
         packages::PackageStore,
+        platform::PlatformStore,
         plugin_config::PluginConfigs,
         plugin_state::StateStore,
         records::{RecordStore, Skipped},
@@ -74,6 +79,9 @@ pub enum AppError {
     /// The plugins' files.
     #[error(transparent)]
     Files(#[from] FileError),
+    /// The registry of the plugins.
+    #[error("the plugins found at the start were not taken up in time")]
+    Registry(#[from] RegistryError),
     /// Saves of settings that an earlier host began.
     #[error("cannot look for unfinished saves of plugin settings")]
     Settings(#[from] SettingsError),
@@ -119,9 +127,17 @@ struct Host {
     db: Db,
     registry: RegistryHandle,
     keeper: InboxKeeper,
+    platform: PlatformTasks,
     log_files: LogFiles,
     server: http::Running,
     sockets: SocketRoot,
+}
+
+/// The tasks that feed the bus from the event log and delete what is old.
+struct PlatformTasks {
+    publisher: JoinHandle<()>,
+    housekeeping: JoinHandle<()>,
+    stop: CancellationToken,
 }
 
 /// The task that writes the inbox.
@@ -188,6 +204,8 @@ impl Host {
         let db = found.bring_up_to_date().await?;
         let vault = Vault::open(db.clone(), key_source(&config), limits).await?;
         let state = StateStore::new(db.clone(), limits);
+        // One for all services: it is by this one that the publisher learns of their changes.
+        let platform_store = PlatformStore::new(db.clone());
         let packages = PackageStore::new(config.plugins_dir());
         let records = RecordStore::new(config.plugins_dir());
         let trust = TrustStore::new(config.trust_dir(), limits);
@@ -236,6 +254,10 @@ impl Host {
         });
         let keeper = InboxKeeper::start(&config, inbox.clone(), &bus, &registry, standings);
 
+        // It answers when the installed plugins have subscribed: what the log still holds is for them too.
+        registry.list().await?;
+        let platform = PlatformTasks::start(&config, &platform_store, &bus);
+
         let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
         settings.recover().await?;
         let listener =
@@ -266,15 +288,17 @@ impl Host {
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, keeper, log_files, server, sockets })
+        Ok(Self { config, run_folder, db, registry, keeper, platform, log_files, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, keeper, log_files, server, sockets } = self;
+        let Self { config, run_folder, db, registry, keeper, platform, log_files, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
+            // Before the plugins: what is told from now on waits in the log for the next start.
+            platform.stop().await;
             // A quarter is kept for what comes after the requests.
             let (stopped, plugins) = tokio::join!(server.stop(limit / 4 * 3), registry.stop());
             if stopped.unfinished > 0 {
@@ -297,6 +321,25 @@ impl Host {
         sockets.withdraw();
         if let Err(error) = run_folder.withdraw() {
             tracing::warn!(%error, "host.json was not removed");
+        }
+    }
+}
+
+impl PlatformTasks {
+    /// The installed plugins must have subscribed.
+    fn start(config: &Config, store: &PlatformStore, bus: &EventBusHandle) -> Self {
+        let stop = CancellationToken::new();
+        let publisher = Publisher::new(store.clone(), bus.clone(), config.timing.event_poll, stop.clone());
+        let housekeeping = Housekeeping::new(store.clone(), &config.timing, &config.limits, stop.clone());
+        Self { publisher: tokio::spawn(publisher.run()), housekeeping: tokio::spawn(housekeeping.run()), stop }
+    }
+
+    /// Saves the place in the log. The stop's own deadline bounds it.
+    async fn stop(self) {
+        self.stop.cancel();
+        let (publisher, housekeeping) = tokio::join!(self.publisher, self.housekeeping);
+        if let Err(error) = publisher.and(housekeeping) {
+            tracing::error!(%error, "a task of the platform was lost");
         }
     }
 }

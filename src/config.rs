@@ -9,6 +9,7 @@ mod environment;
 mod file;
 mod load;
 mod observing;
+mod plugins;
 mod rules;
 mod show;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use duration::parse as parse_duration;
 pub use environment::Lookup;
 pub use load::{ConfigError, DEFAULT_COMPAT_VERSION, Loaded, Overrides, Source, load, load_explained};
 pub use observing::{Metrics, Telemetry};
+pub use plugins::{Install, Plugins, SignaturePolicy};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -141,6 +143,18 @@ pub struct Timing {
     /// Between two attempts to write to the inbox while the database is down. Default 1 s.
     #[serde(with = "duration::one")]
     pub inbox_retry: Duration,
+    /// Between two looks at the event log that nobody asked for. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub event_poll: Duration,
+    /// How old an event of the log may get; then it is deleted. Default 72 h.
+    #[serde(with = "duration::one")]
+    pub event_log_age: Duration,
+    /// Between two rounds of deleting old events and idempotency keys. Default 1 min.
+    #[serde(with = "duration::one")]
+    pub housekeeping_interval: Duration,
+    /// How long an idempotency key is known. Default 24 h.
+    #[serde(with = "duration::one")]
+    pub idempotency_age: Duration,
     /// A whole package download. Default 60 s.
     #[serde(with = "duration::one")]
     pub download_timeout: Duration,
@@ -216,6 +230,10 @@ impl Default for Timing {
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             inbox_retry: secs(1),
+            event_poll: secs(1),
+            event_log_age: secs(72 * 3600),
+            housekeeping_interval: secs(60),
+            idempotency_age: secs(24 * 3600),
             download_timeout: secs(60),
             connect_timeout: secs(10),
             body_idle_timeout: secs(30),
@@ -259,6 +277,8 @@ pub struct Limits {
     pub queue_events: usize,
     /// Payload of one published event. Default 1 MiB.
     pub event_bytes: u64,
+    /// Events of the log together; the oldest are deleted. Default 256 MiB.
+    pub event_log_bytes: u64,
     /// Webhook calls of one plugin at once; one more is answered 429. Default 64.
     pub webhook_concurrency: usize,
     /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
@@ -345,6 +365,7 @@ impl Default for Limits {
             buffer_events: 100,
             queue_events: 1000,
             event_bytes: MIB,
+            event_log_bytes: 256 * MIB,
             webhook_concurrency: 64,
             webhook_room_bytes: 256 * MIB,
             message_bytes: 17 * MIB,
@@ -398,80 +419,6 @@ impl Limits {
             checksums: self.checksums_bytes,
             signature: self.signature_bytes,
         }
-    }
-}
-
-/// Where packages may come from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Install {
-    /// Whether a package address may lead to this machine or a private network. Default false.
-    pub allow_private_addresses: bool,
-    /// What an unsigned or unverifiable package means. Default `warn`.
-    pub signatures: SignaturePolicy,
-    /// Whether an upgrade that asks for more capabilities needs the operator's word. Default true; `false` is the
-    /// behaviour of the host that plugins were first written for.
-    pub capability_consent: bool,
-}
-
-impl Default for Install {
-    fn default() -> Self {
-        Self { allow_private_addresses: false, signatures: SignaturePolicy::Warn, capability_consent: true }
-    }
-}
-
-/// What an unsigned or unverifiable package means.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", try_from = "String")]
-pub enum SignaturePolicy {
-    /// It is installed and the answer carries a warning.
-    #[default]
-    Warn,
-    /// It is refused. What is installed already stays.
-    Require,
-}
-
-impl TryFrom<String> for SignaturePolicy {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        match text.as_str() {
-            "warn" => Ok(Self::Warn),
-            "require" => Ok(Self::Require),
-            _ => Err("it must be \"warn\" or \"require\""),
-        }
-    }
-}
-
-/// What plugin processes get from the host's surroundings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Plugins {
-    /// Variables of the host's environment that plugins see, when they are set; nothing else passes.
-    pub environment: Vec<String>,
-}
-
-impl Default for Plugins {
-    fn default() -> Self {
-        let names = [
-            "PATH",
-            "HOME",
-            "TMPDIR",
-            "LANG",
-            "LC_ALL",
-            "TZ",
-            "HTTP_PROXY",
-            "HTTPS_PROXY",
-            "NO_PROXY",
-            "ALL_PROXY",
-            "http_proxy",
-            "https_proxy",
-            "no_proxy",
-            "all_proxy",
-            "SSL_CERT_FILE",
-            "SSL_CERT_DIR",
-        ];
-        Self { environment: names.map(String::from).to_vec() }
     }
 }
 

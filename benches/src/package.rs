@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use kandev_host::domain::platform::host_platform;
+use kandev_host::domain::target::host_platform;
 use sha2::{Digest, Sha256};
 
 use crate::Outcome;

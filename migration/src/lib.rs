@@ -14,6 +14,7 @@ pub use sea_orm_migration::MigratorTrait;
 mod m20261129_000001_plugin_state;
 mod m20261129_000002_vault;
 mod m20261129_000003_inbox;
+mod m20261129_000004_platform;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261129_000001_plugin_state::Migration),
             Box::new(m20261129_000002_vault::Migration),
             Box::new(m20261129_000003_inbox::Migration),
+            Box::new(m20261129_000004_platform::Migration),
         ]
     }
 }

@@ -53,6 +53,23 @@ pub struct Event {
     pub published: std::time::Instant,
 }
 
+/// An event that the log has, on its way to the bus.
+#[derive(Debug, Clone)]
+pub struct Relayed {
+    /// Its id in the log.
+    pub id: Uuid,
+    /// Concrete subject.
+    pub subject: String,
+    /// Whose; empty when nobody's.
+    pub workspace_id: String,
+    /// The event's data.
+    pub payload: Option<Struct>,
+    /// When it happened.
+    pub at: OffsetDateTime,
+    /// The plugin that does not get it.
+    pub about: Option<String>,
+}
+
 /// Why an event was not published.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
@@ -157,6 +174,15 @@ impl EventBusHandle {
         self.followers().hand_out(event, Some(&change.plugin_id));
     }
 
+    /// Publishes an event of the log: every subscribed plugin's queue has it when this returns. Its size and depth were
+    /// bounded when it was written.
+    pub fn relay(&self, event: Relayed) {
+        let Relayed { id, subject, workspace_id, payload, at, about } = event;
+        let published = tokio::time::Instant::now().into_std();
+        let event = Event { id, subject, occurred_at: whole_seconds(at), workspace_id, payload, published };
+        self.followers().spread(event, about.as_deref());
+    }
+
     /// Follows every event that matches `pattern` and is published from now on. At most `room` wait to be taken; more
     /// are counted, not kept.
     pub fn listen(&self, pattern: &str, room: usize) -> Listener {
@@ -195,9 +221,9 @@ impl Followers {
     /// `about` gets nothing.
     fn hand_out(&mut self, event: NewEvent, about: Option<&PluginId>) -> Uuid {
         let id = Uuid::now_v7();
-        let event = Arc::new(Event {
+        let event = Event {
             id,
-            occurred_at: now_text(),
+            occurred_at: whole_seconds(OffsetDateTime::now_utc()),
             workspace_id: if event.workspace_id.is_empty() {
                 workspace_of(event.payload.as_ref())
             } else {
@@ -206,16 +232,21 @@ impl Followers {
             subject: event.subject.as_str().to_owned(),
             payload: event.payload,
             published: tokio::time::Instant::now().into_std(),
-        });
+        };
+        self.spread(event, about.map(PluginId::as_str));
+        id
+    }
+
+    fn spread(&mut self, event: Event, about: Option<&str>) {
+        let event = Arc::new(event);
         self.ears.retain(|ear| ear.hear(&event));
         for (id, subscription) in &self.subscriptions {
-            if about != Some(id)
+            if about != Some(id.as_str())
                 && subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject))
             {
                 subscription.inlet.put(Arc::clone(&event));
             }
         }
-        id
     }
 }
 
@@ -240,7 +271,7 @@ fn workspace_of(payload: Option<&Struct>) -> String {
     }
 }
 
-fn now_text() -> String {
-    let now = OffsetDateTime::now_utc().replace_nanosecond(0).unwrap_or(OffsetDateTime::UNIX_EPOCH);
-    now.format(&Rfc3339).unwrap_or_default()
+/// RFC 3339, UTC.
+fn whole_seconds(at: OffsetDateTime) -> String {
+    at.replace_nanosecond(0).unwrap_or(OffsetDateTime::UNIX_EPOCH).format(&Rfc3339).unwrap_or_default()
 }

@@ -29,6 +29,7 @@ pub mod shared_secret;
 pub mod signature;
 pub mod subject;
 pub mod sync;
+pub mod target;
 pub mod tenancy;
 pub mod trust;
 pub mod upgrade;

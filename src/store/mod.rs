@@ -11,6 +11,7 @@ pub mod fs;
 pub mod inbox;
 pub mod log_files;
 pub mod packages;
+pub mod platform;
 pub mod plugin_config;
 pub mod plugin_state;
 pub mod records;

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use kandev_host::domain::platform::host_platform;
+use kandev_host::domain::target::host_platform;
 use serde_json::json;
 
 use crate::command::{Desk, Done, finish};

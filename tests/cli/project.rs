@@ -55,7 +55,7 @@ async fn a_new_go_project_packs_installs_and_is_sent_an_event() {
     let desk = Desk::at(&host);
     let made = desk.run(&["plugin", "new", "go.demo", "--lang", "go", "--json"]).expect(0).json();
     assert_eq!((&made["id"], &made["lang"]), (&json!("go.demo"), &json!("go")));
-    let platform = kandev_host::domain::platform::host_platform();
+    let platform = kandev_host::domain::target::host_platform();
     packs_installs_and_counts(&desk, &host, "go.demo", &[("GO", go.trim()), ("PLATFORMS", &platform)]).await;
 }
 

@@ -11,6 +11,7 @@ mod config;
 mod crashes;
 mod database;
 mod diagnosis;
+mod event_log;
 mod events;
 mod examples;
 mod host_calls;

@@ -201,7 +201,7 @@ async fn a_dry_run_verifies_everything_and_leaves_nothing() {
     assert_eq!((&uploaded["dry_run"], &uploaded["manifest"]["id"]), (&json!(true), &json!("demo")));
     assert_eq!((&uploaded["size"], &uploaded["signature"]), (&json!(archive.len()), &json!("absent")));
     assert!(uploaded["unpacked_size"].as_u64() > Some(1000) && uploaded["files"] == 4, "{uploaded}");
-    let here = kandev_host::domain::platform::host_platform();
+    let here = kandev_host::domain::target::host_platform();
     let platforms = uploaded["platforms"].as_array().unwrap();
     assert!(platforms.contains(&json!({"platform": here, "present": true})), "{uploaded}");
     assert_eq!(uploaded["difference"]["direction"], "first");

@@ -10,8 +10,8 @@ use crate::{
         registry::{Claim, ClaimGuard, NoteUpgrade, RegistryError, should_run},
     },
     domain::{
-        platform::host_platform,
         record::PluginRecord,
+        target::host_platform,
         upgrade::{LastUpgrade, Outcome, Unfinished, unfinished},
     },
 };

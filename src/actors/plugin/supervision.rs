@@ -15,8 +15,8 @@ use crate::{
     domain::{
         lifecycle::{Effect, Input, State},
         log_line::{Level, LogLine},
-        platform::host_platform,
         redaction,
+        target::host_platform,
     },
     failpoint,
     grpc::client::PluginClient,

@@ -35,9 +35,9 @@ use crate::{
     domain::{
         id::PluginId,
         log_line::LogLine,
-        platform::host_platform,
         record::{PluginRecord, Status},
         subject::Pattern,
+        target::host_platform,
         upgrade::is_unproven,
     },
     store::{packages::PackageStore, records::RecordStore, trust::TrustStore},

@@ -21,9 +21,9 @@ use crate::{
         id::PluginId,
         manifest::{Manifest, Parsed},
         package::{Digest, Limits, hex},
-        platform::host_platform,
         record::keep_warnings,
         signature::{Signer, Trust},
+        target::host_platform,
     },
     store::{
         packages::{Kept, PackageStore},

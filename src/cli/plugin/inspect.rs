@@ -12,7 +12,7 @@ use crate::{
         output::{Output, fields, size},
     },
     config::{Limits, Lookup},
-    domain::{key::PublicKey, manifest::Manifest, platform::host_platform, trust::KeyName},
+    domain::{key::PublicKey, manifest::Manifest, target::host_platform, trust::KeyName},
     store::packages::{Examined, PackageStore},
 };
 

@@ -100,7 +100,7 @@ impl Tar {
 
 /// A manifest for the plugin `acme` with its program for this host.
 pub(crate) fn manifest(version: &str) -> String {
-    let platform = crate::domain::platform::host_platform();
+    let platform = crate::domain::target::host_platform();
     format!(
         "id: acme\napi_version: 1\nversion: {version}\nruntime:\n  type: binary\n  executables:\n    {platform}: server/plugin\n"
     )

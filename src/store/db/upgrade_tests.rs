@@ -23,10 +23,15 @@ use crate::{
     domain::{
         id::PluginId,
         inbox::{Incident, Item, News},
+        platform::{
+            event,
+            workspace::{Workspace, WorkspaceDraft},
+        },
     },
     entities::{vault_entry, vault_share},
     store::{
         inbox::{Filter, InboxStore},
+        platform::{PlatformStore, Work},
         plugin_state::{Scope, StateEntry, StateStore},
     },
 };
@@ -108,6 +113,27 @@ fn inbox_item() -> Item {
     Item::new(Uuid::from_u128(0x0192_f3a0_0000_7000_8000_0000_0000_0001), &plugin(), &incident)
 }
 
+/// What every dump that has the platform holds of it, with an event in the log.
+fn workspace() -> Workspace {
+    let draft = WorkspaceDraft {
+        name: Some("board 'quoted'; -- \u{1F600}".to_owned()),
+        task_prefix: Some("KAN".to_owned()),
+        ..WorkspaceDraft::default()
+    };
+    let id = "019dd5f0-0000-7000-8000-000000000002".to_owned();
+    Workspace::new(id, &draft, datetime!(2026-11-29 12:00:00.123456 UTC)).unwrap()
+}
+
+async fn write_platform(store: &PlatformStore) {
+    let workspace = &workspace();
+    let work = |work: Work| async move {
+        work.insert(workspace).await?;
+        work.tell(event::workspace(event::Happened::Created, workspace));
+        Ok(())
+    };
+    store.write(&crate::domain::platform::Scope::All, None, work).await.unwrap();
+}
+
 async fn write_inbox(db: &Db) {
     let Item { id, description, created_at: at, .. } = inbox_item();
     let incident =
@@ -118,6 +144,7 @@ async fn write_inbox(db: &Db) {
 async fn write_sample(url: &str) {
     let db = connect(url).await.unwrap();
     write_inbox(&db).await;
+    write_platform(&PlatformStore::new(db.clone())).await;
     let store = StateStore::new(db.clone(), &Limits::default());
     for (scope, entry) in sample() {
         store.set(&plugin(), &scope, &entry.key, &entry.value, entry.updated_at).await.unwrap();
@@ -209,6 +236,16 @@ async fn assert_comes_forward(name: &str, url: &str, text: &str) {
     if text.contains("inbox_item") {
         assert_eq!(inbox.list(Filter::All, None, 10).await.unwrap().items, [inbox_item()], "{name}");
     }
+    let platform = PlatformStore::new(db.clone());
+    if !text.contains(&workspace().id) {
+        write_platform(&platform).await;
+    }
+    assert_eq!(
+        platform.find::<Workspace>(&crate::domain::platform::Scope::All, &workspace().id).await,
+        Ok(workspace()),
+        "{name}"
+    );
+    assert_eq!(platform.events_after(0, 10).await.unwrap().0.len(), 1, "{name}");
     write_inbox(&db).await;
     assert_eq!(inbox.lasting().await.unwrap(), [plugin()], "{name}");
     db.close().await.unwrap();

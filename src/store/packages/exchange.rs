@@ -139,7 +139,7 @@ fn digest(path: &Path) -> Result<String, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{manifest, package::sample, platform::host_platform, record::RecordState};
+    use crate::domain::{manifest, package::sample, record::RecordState, target::host_platform};
 
     struct World {
         _root: tempfile::TempDir,

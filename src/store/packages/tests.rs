@@ -13,8 +13,8 @@ use super::*;
 use crate::domain::key::PrivateKey;
 use crate::domain::package::Limits;
 use crate::domain::package::sample::{Tar, checksums, manifest, package, pax_record};
-use crate::domain::platform::host_platform;
 use crate::domain::signature::{PackageSignature, SignatureFile, Signer, Trust};
+use crate::domain::target::host_platform;
 use crate::domain::trust::{KeyName, KeyRing, Scope, TrustedKey};
 use crate::store::fs::names_in;
 

@@ -103,7 +103,7 @@ impl Unpacked {
 impl PackageStore {
     /// Unpacks a received archive in one reading pass and checks everything, on a blocking thread.
     ///
-    /// `platform` is the host's key, see [`crate::domain::platform::host_platform`]; `trust` says whose signature counts
+    /// `platform` is the host's key, see [`crate::domain::target::host_platform`]; `trust` says whose signature counts
     /// and whether one is needed.
     ///
     /// # Errors

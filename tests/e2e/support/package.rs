@@ -22,7 +22,7 @@ pub struct Package {
 
 /// Path of the executable inside the package.
 pub fn executable_path() -> String {
-    format!("server/plugin-{}", kandev_host::domain::platform::host_platform())
+    format!("server/plugin-{}", kandev_host::domain::target::host_platform())
 }
 
 impl Package {

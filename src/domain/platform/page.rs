@@ -1,0 +1,109 @@
+//! Parts of lists: how many rows, after which, and what follows.
+
+use super::{
+    cursor::{self, Key, List},
+    refusal::Refusal,
+};
+
+/// Rows of a page when the caller does not say (wire.md §3.2).
+pub const DEFAULT_LIMIT: u32 = 50;
+/// Most rows of a page over the plugin channel; more are cut without an error (wire.md §3.2).
+pub const MAX_LIMIT: u32 = 200;
+
+/// Which part of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageRequest {
+    limit: u32,
+    cursor: Option<String>,
+}
+
+impl PageRequest {
+    /// As plugins ask: a limit of zero or less is the default, a larger one than [`MAX_LIMIT`] is cut, an empty cursor is
+    /// the first page.
+    pub fn new(limit: i32, cursor: &str) -> Self {
+        let limit = u32::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
+        Self { limit: limit.min(MAX_LIMIT), cursor: (!cursor.is_empty()).then(|| cursor.to_owned()) }
+    }
+
+    /// Rows of the page, 1 to [`MAX_LIMIT`].
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// The order key after which the page begins; `None` for the first one.
+    pub fn after(&self, list: List) -> Result<Option<Vec<Key>>, Refusal> {
+        self.cursor.as_deref().map(|cursor| cursor::decode(list, cursor)).transpose()
+    }
+}
+
+impl Default for PageRequest {
+    fn default() -> Self {
+        Self::new(0, "")
+    }
+}
+
+/// A part of a list, in the list's order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Where the next part begins; `None` when this was the last.
+    pub next_cursor: Option<String>,
+}
+
+/// Nothing.
+impl<T> Default for Page<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), next_cursor: None }
+    }
+}
+
+impl<T> Page<T> {
+    /// Whether more rows follow.
+    pub fn has_more(&self) -> bool {
+        self.next_cursor.is_some()
+    }
+
+    /// The same part with other rows.
+    pub fn map<U>(self, each: impl FnMut(T) -> U) -> Page<U> {
+        Page { items: self.items.into_iter().map(each).collect(), next_cursor: self.next_cursor }
+    }
+}
+
+/// Values of one filter field, each once; `None` when there is no restriction, an empty list when nothing can match: ids
+/// that no row may have are left out.
+pub fn ids(values: &[String]) -> Option<Vec<String>> {
+    if values.is_empty() {
+        return None;
+    }
+    let mut kept: Vec<_> = values.iter().filter(|id| super::text::may_be_id(id)).cloned().collect();
+    kept.sort_unstable();
+    kept.dedup();
+    Some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_follow_the_contract() {
+        for (asked, given) in [(0, 50), (-1, 50), (1, 1), (200, 200), (201, 200), (i32::MAX, 200), (i32::MIN, 50)] {
+            assert_eq!(PageRequest::new(asked, "").limit(), given, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_garbage_cursor_is_an_error_and_an_empty_one_the_first_page() {
+        assert_eq!(PageRequest::new(0, "").after(List::Tasks), Ok(None));
+        assert_eq!(PageRequest::new(0, "50").after(List::Tasks), Err(Refusal::BadCursor));
+    }
+
+    #[test]
+    fn repeated_values_count_once_and_impossible_ones_match_nothing() {
+        let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+        assert_eq!(ids(&[]), None);
+        assert_eq!(ids(&owned(&["b", "a", "b"])), Some(owned(&["a", "b"])));
+        assert_eq!(ids(&owned(&["", "a\0"])), Some(Vec::new()));
+    }
+}

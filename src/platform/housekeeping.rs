@@ -1,0 +1,62 @@
+//! Deleting what is kept for a time only: old events of the log and old idempotency keys, a little at a time.
+
+use std::time::Duration;
+
+use time::OffsetDateTime;
+use tokio_util::sync::CancellationToken;
+
+use super::{PlatformError, publisher};
+use crate::{
+    config::{Limits, Timing},
+    store::platform::{PlatformStore, Retention},
+};
+
+/// Most rows that one transaction deletes: others write between two of them.
+const CHUNK: u64 = 1000;
+
+/// Deletes what is too old or too much.
+pub struct Housekeeping {
+    store: PlatformStore,
+    interval: Duration,
+    event_age: Duration,
+    event_bytes: u64,
+    key_age: Duration,
+    stop: CancellationToken,
+}
+
+impl Housekeeping {
+    /// With the host's settings, until `stop`.
+    pub fn new(store: PlatformStore, timing: &Timing, limits: &Limits, stop: CancellationToken) -> Self {
+        Self {
+            store,
+            interval: timing.housekeeping_interval,
+            event_age: timing.event_log_age,
+            event_bytes: limits.event_log_bytes,
+            key_age: timing.idempotency_age,
+            stop,
+        }
+    }
+
+    /// Runs until it is stopped.
+    pub async fn run(self) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(self.interval) => {}
+                () = self.stop.cancelled() => return,
+            }
+            if let Err(error) = self.round(OffsetDateTime::now_utc()).await {
+                tracing::warn!(%error, "old events and idempotency keys were not deleted");
+            }
+        }
+    }
+
+    /// Deletes everything that may go now.
+    pub async fn round(&self, now: OffsetDateTime) -> Result<(), PlatformError> {
+        let published = self.store.event_cursor(publisher::CURSOR).await?;
+        let keep = Retention { before: now - self.event_age, bytes: self.event_bytes, limit: CHUNK };
+        while self.store.prune_events(keep, published).await? == CHUNK && !self.stop.is_cancelled() {}
+        let keys_before = now - self.key_age;
+        while self.store.forget_keys(keys_before, CHUNK).await? == CHUNK && !self.stop.is_cancelled() {}
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! Tasks: making, changing, moving, putting away and deleting them, and the trees that a plugin owns.
+
+mod create;
+mod delete;
+mod update;
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{By, PlatformError};
+use crate::{
+    domain::{
+        id::PluginId,
+        platform::{
+            Scope, event,
+            page::{Page, PageRequest},
+            refusal::Refusal,
+            session::SessionSummary,
+            task::{NewTask, RepositoryDraft, RepositoryRef, Task, TaskFilter, TaskPatch, TaskRepository},
+        },
+    },
+    store::platform::{PlatformStore, TaskQuery, Work},
+};
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct Tasks {
+    store: PlatformStore,
+}
+
+/// A task that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Created {
+    /// It.
+    pub task: Task,
+    /// Whether it was there already, by its external id.
+    pub deduplicated: bool,
+}
+
+/// Where tasks are moved from, all at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BulkMove {
+    /// From this workflow.
+    pub source_workflow_id: String,
+    /// From this step; empty for all of them.
+    pub source_step_id: String,
+    /// Only these; empty for all.
+    pub task_ids: Vec<String>,
+    /// To this workflow.
+    pub target_workflow_id: String,
+    /// To this step.
+    pub target_step_id: String,
+}
+
+impl Tasks {
+    pub(super) fn new(store: PlatformStore) -> Self {
+        Self { store }
+    }
+
+    /// A page of tasks, the newest first, ids in order.
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        filter: &TaskFilter,
+        page: &PageRequest,
+    ) -> Result<Page<Task>, PlatformError> {
+        filter.check()?;
+        self.store.tasks(scope, filter, page).await
+    }
+
+    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number.
+    pub async fn list_at(
+        &self,
+        scope: &Scope,
+        filter: &TaskFilter,
+        part: TaskQuery,
+    ) -> Result<(Vec<Task>, u64), PlatformError> {
+        filter.check()?;
+        self.store.tasks_at(scope, filter, part).await
+    }
+
+    /// One task, whatever it is: put away, quick chat, automation run.
+    pub async fn get(&self, scope: &Scope, id: &str) -> Result<Task, PlatformError> {
+        self.store.task(scope, id).await
+    }
+
+    /// The task of a workspace with this external id.
+    pub async fn by_external_id(
+        &self,
+        scope: &Scope,
+        workspace_id: &str,
+        external_id: &str,
+    ) -> Result<Task, PlatformError> {
+        self.store.task_by_external_id(scope, workspace_id, external_id).await
+    }
+
+    /// How many parts a task has.
+    pub async fn subtask_count(&self, scope: &Scope, id: &str) -> Result<u64, PlatformError> {
+        let task = self.get(scope, id).await?;
+        self.store.subtask_count(&task.id).await
+    }
+
+    /// What each of these tasks shows of its sessions, by task id; tasks without sessions are left out.
+    pub async fn session_summaries(
+        &self,
+        scope: &Scope,
+        ids: &[String],
+    ) -> Result<HashMap<String, SessionSummary>, PlatformError> {
+        self.store.session_summaries(scope, ids).await
+    }
+
+    /// A new task (host-data.md §6.1). Tells `task.created`, and `repository.created` of a remote that was not known.
+    pub async fn create(&self, by: &By, new: &NewTask) -> Result<Created, PlatformError> {
+        new.check()?;
+        let id = &super::new_id();
+        self.store
+            .write(&by.scope, by.once.as_ref(), |work| async move { create::create(&work, by, id, new).await })
+            .await
+    }
+
+    /// Changes a task (host-data.md §6.2). Tells `task.state_changed` when the state differs, `task.updated`, and
+    /// `task.moved` when the step differs; nothing when nothing changes.
+    pub async fn update(
+        &self,
+        by: &By,
+        id: &str,
+        patch: &TaskPatch,
+        expected: Option<i64>,
+    ) -> Result<Task, PlatformError> {
+        patch.check()?;
+        let work = |work| async move { update::update(&work, id, patch, expected).await };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+
+    /// Moves a task to a step of a workflow of its workspace. Tells `task.updated` and `task.moved`.
+    pub async fn move_to(
+        &self,
+        by: &By,
+        id: &str,
+        workflow_id: &str,
+        step_id: &str,
+        position: i64,
+        expected: Option<i64>,
+    ) -> Result<Task, PlatformError> {
+        let place = update::Place { workflow_id, step_id, position: Some(position) };
+        let work = |work| async move { update::move_to(&work, id, place, expected).await };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+
+    /// Moves many tasks at once, all or none; how many. Tells what [`Self::move_to`] tells, of each.
+    pub async fn bulk_move(&self, by: &By, bulk: &BulkMove) -> Result<u64, PlatformError> {
+        self.store.write(&by.scope, by.once.as_ref(), |work| async move { update::bulk_move(&work, bulk).await }).await
+    }
+
+    /// Puts a task away, or takes it out again. Tells `task.updated`; nothing when it was so already.
+    pub async fn set_archived(
+        &self,
+        by: &By,
+        id: &str,
+        archived: bool,
+        expected: Option<i64>,
+    ) -> Result<Task, PlatformError> {
+        let work = |work| async move { update::set_archived(&work, id, archived, expected).await };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+
+    /// Deletes a task with its sessions; its parts too (`cascade`), or they become tasks of their own. Tells
+    /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent.
+    pub async fn delete(&self, by: &By, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
+        let work = |work| async move { delete::delete(&work, id, cascade, expected).await };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+
+    /// The tasks that [`Self::delete_owned_tree`] would delete, the root first (host-data.md §6.4).
+    pub async fn owned_tree(&self, scope: &Scope, plugin: &PluginId, root: &str) -> Result<Vec<Task>, PlatformError> {
+        self.store.write(scope, None, |work| async move { delete::owned_tree(&work, plugin, root).await }).await
+    }
+
+    /// Deletes the tasks of a tree that the plugin made, all or none; their ids, parts first. No such root: none. Tells
+    /// `task.deleted` of each.
+    pub async fn delete_owned_tree(
+        &self,
+        scope: &Scope,
+        plugin: &PluginId,
+        root: &str,
+    ) -> Result<Vec<String>, PlatformError> {
+        self.store.write(scope, None, |work| async move { delete::delete_owned_tree(&work, plugin, root).await }).await
+    }
+}
+
+/// What a task is to work on, from what a writer says; remotes that the workspace does not know are added to it.
+async fn resolved(
+    work: &Work,
+    workspace_id: &str,
+    drafts: &[RepositoryDraft],
+) -> Result<Vec<TaskRepository>, PlatformError> {
+    let ids: Vec<_> = drafts
+        .iter()
+        .filter_map(|draft| match &draft.repository {
+            RepositoryRef::Known(id) => Some(id.as_str()),
+            RepositoryRef::Remote(_) => None,
+        })
+        .collect();
+    let possible: Vec<_> = ids.into_iter().filter(|id| crate::domain::platform::text::may_be_id(id)).collect();
+    let known = work.repositories_by_id(&possible).await?;
+    let mut resolved = Vec::with_capacity(drafts.len());
+    for (position, draft) in (0..).zip(drafts) {
+        let repository_id = match &draft.repository {
+            RepositoryRef::Known(id) => {
+                let of_workspace = |repository: &&crate::domain::platform::repository::Repository| {
+                    repository.id == *id && repository.workspace_id == workspace_id && repository.deleted_at.is_none()
+                };
+                let found = known.iter().find(of_workspace);
+                let refused = || Refusal::not_found(crate::domain::platform::refusal::Kind::Repository, id);
+                found.ok_or_else(refused)?.id.clone()
+            }
+            RepositoryRef::Remote(remote) => {
+                let fields = remote.fields()?;
+                match work.repository_of_provider(workspace_id, &fields).await? {
+                    Some(repository) => repository.id,
+                    None => super::repositories::create(work, workspace_id, fields).await?.id,
+                }
+            }
+        };
+        resolved.push(TaskRepository {
+            id: super::new_id(),
+            repository_id,
+            base_branch: draft.base_branch.clone(),
+            checkout_branch: draft.checkout_branch.clone(),
+            pull_request_number: draft.pull_request_number,
+            position,
+        });
+    }
+    Ok(resolved)
+}
+
+/// Something that a task shows has changed: tells `task.updated`.
+pub(super) async fn tell_updated(work: &Work, task: &Task) -> Result<(), PlatformError> {
+    let sessions = work.session_summary(&task.id).await?;
+    work.tell(event::task_updated(task, &sessions, None));
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! The event log: with its change or not at all, in the order of the commits, published once and kept for a time.
+
+use std::time::Duration;
+
+use time::OffsetDateTime;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    actors::events::{EventBusHandle, Heard, Listener},
+    config::{Limits, Timing},
+    domain::platform::{event::NewEvent, text::MAX_NAME_BYTES},
+    platform::{housekeeping::Housekeeping, publisher::Publisher},
+    store::{
+        db::tests::{on_both_databases, postgres, sqlite, tamper},
+        platform::{EventFilter, Retention},
+    },
+};
+
+const POLL: Duration = Duration::from_millis(20);
+const DEADLINE: Duration = Duration::from_secs(20);
+
+async fn what_fails_is_neither_kept_nor_told(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let seen = world.log().await.len();
+    // The rows are written, then the log refuses its own.
+    tamper(&db, "ALTER TABLE event_log RENAME TO elsewhere").await;
+    let failed = world.platform.tasks.create(&By::operator(), &titled("x")).await;
+    assert!(matches!(failed, Err(PlatformError::Database(_))), "{failed:?}");
+    tamper(&db, "ALTER TABLE elsewhere RENAME TO event_log").await;
+    let list = world.platform.tasks.list(&Scope::All, &Default::default(), &PageRequest::default()).await.unwrap();
+    assert_eq!((list.items.len(), world.log().await.len()), (0, seen));
+}
+
+async fn numbers_of_events_are_in_the_order_of_the_commits(db: Db) {
+    let world = World::new(db);
+    world.workspace("one").await;
+    let done = CancellationToken::new();
+    // A reader that walks by number while others write: what it misses it would never see.
+    let (store, stop) = (world.store.clone(), done.clone());
+    let reader = tokio::spawn(async move {
+        let (mut after, mut seen) = (0, Vec::new());
+        loop {
+            let last_round = stop.is_cancelled();
+            let (events, last) = store.events_after(after, 1000).await.unwrap();
+            after = last.unwrap_or(after);
+            seen.extend(events.into_iter().map(|event| event.id));
+            if last_round {
+                return seen;
+            }
+        }
+    });
+    let writers = (0..8).map(|writer| {
+        let platform = world.platform.clone();
+        tokio::spawn(async move {
+            for n in 0..15 {
+                platform.tasks.create(&By::operator(), &titled(&format!("{writer}-{n}"))).await.unwrap();
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    done.cancel();
+    let seen = reader.await.unwrap();
+    let all: Vec<_> = world.log().await.into_iter().map(|event| event.id).collect();
+    assert_eq!((seen.len(), seen), (126, all), "120 tasks, and the six events of a new workspace");
+}
+
+async fn heard(listener: &mut Listener, count: usize) -> Vec<(Uuid, String)> {
+    let mut events = Vec::new();
+    while events.len() < count {
+        match tokio::time::timeout(DEADLINE, listener.next()).await.unwrap() {
+            Some(Heard::Event(event)) => events.push((event.id, event.subject.clone())),
+            other => panic!("{other:?}"),
+        }
+    }
+    events
+}
+
+async fn the_log_reaches_the_bus(db: Db) {
+    let world = World::new(db);
+    let workspace = world.workspace("one").await;
+    // What an earlier host committed and did not publish.
+    let early = world.log().await;
+    let bus = EventBusHandle::new(1 << 20);
+    let (mut all, mut tasks) = (bus.listen(">", 1000), bus.listen("task.*", 1000));
+    let stop = CancellationToken::new();
+    let publisher = tokio::spawn(Publisher::new(world.store.clone(), bus.clone(), POLL, stop.clone()).run());
+    let ids = |events: Vec<Logged>| events.into_iter().map(|event| (event.id, event.subject)).collect::<Vec<_>>();
+    assert_eq!(heard(&mut all, early.len()).await, ids(early));
+    let task = world.task("x").await;
+    world.platform.tasks.delete(&By::operator(), &task.id, false, None).await.unwrap();
+    assert_eq!(heard(&mut all, 2).await, ids(world.log().await.split_off(6)));
+    let Some(Heard::Event(created)) = tasks.next().await else { panic!("an event") };
+    assert_eq!((created.subject.as_str(), created.workspace_id.as_str()), ("task.created", workspace.id.as_str()));
+    stop.cancel();
+    publisher.await.unwrap();
+    let last = world.store.last_event().await.unwrap();
+    assert_eq!(world.store.event_cursor("bus").await.unwrap(), last);
+    // The next host goes on where this one ended.
+    world.task("y").await;
+    let stop = CancellationToken::new();
+    let publisher = tokio::spawn(Publisher::new(world.store.clone(), bus.clone(), POLL, stop.clone()).run());
+    assert_eq!(heard(&mut all, 1).await, ids(world.log().await.split_off(8)));
+    stop.cancel();
+    publisher.await.unwrap();
+}
+
+#[actix::test]
+async fn what_was_committed_is_published_in_order_by_this_host_or_the_next_on_sqlite() {
+    let (_folder, db) = sqlite().await;
+    the_log_reaches_the_bus(db).await;
+}
+
+#[actix::test]
+async fn what_was_committed_is_published_in_order_by_this_host_or_the_next_on_postgres() {
+    if let Some(db) = postgres().await {
+        the_log_reaches_the_bus(db).await;
+    }
+}
+
+async fn events_of_no_change_are_in_the_log_too(db: Db) {
+    let world = World::new(db);
+    let event = |subject: &str| NewEvent {
+        subject: subject.to_owned(),
+        workspace_id: "w".to_owned(),
+        payload: map(json!({"a": [1]})),
+    };
+    let ids = [Uuid::now_v7(), Uuid::now_v7()];
+    let about = Some("acme".to_owned());
+    world.store.append(&[(ids[0], event("plugin.acme.x"), None), (ids[1], event("y"), about.clone())]).await.unwrap();
+    world.store.append(&[]).await.unwrap();
+    let log = world.log().await;
+    assert_eq!(log.iter().map(|event| event.id).collect::<Vec<_>>(), ids);
+    assert_eq!(
+        (log[1].about.clone(), log[1].workspace_id.as_str(), Value::from(log[1].payload.clone())),
+        (about, "w", json!({"a": [1]}))
+    );
+}
+
+async fn the_log_is_read_page_by_page(db: Db) {
+    let world = World::new(db);
+    world.workspace("one").await;
+    for n in 0..3 {
+        world.task(&n.to_string()).await;
+    }
+    let events = &world.platform.events;
+    let created = EventFilter { subjects: vec!["task.created".to_owned()], ..EventFilter::default() };
+    let first = events.list(&Scope::All, &created, &PageRequest::new(2, "")).await.unwrap();
+    assert_eq!(first.items.len(), 2);
+    let rest =
+        events.list(&Scope::All, &created, &PageRequest::new(2, first.next_cursor.as_deref().unwrap())).await.unwrap();
+    assert_eq!((rest.items.len(), rest.next_cursor.clone()), (1, None));
+    let end = events.cursor_after(&rest.items[0]);
+    let after = async || events.list(&Scope::All, &created, &PageRequest::new(2, &end)).await.unwrap().items.len();
+    assert_eq!(after().await, 0);
+    world.task("later").await;
+    assert_eq!(after().await, 1, "the end of the log goes on");
+    assert_eq!(refused(events.list(&Scope::All, &created, &PageRequest::new(2, "7")).await), Refusal::BadCursor);
+}
+
+async fn old_events_go_by_age_and_by_size_and_none_before_it_is_published(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let store = &world.store;
+    let now = OffsetDateTime::now_utc();
+    let keep = Retention { before: now - time::Duration::hours(1), bytes: 1 << 20, limit: 2 };
+    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 0);
+    tamper(&db, "UPDATE event_log SET created_at = 0 WHERE seq <= 3").await;
+    assert_eq!(store.prune_events(keep, 0).await.unwrap(), 0, "not published yet");
+    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 2);
+    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 1);
+    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 0);
+    let sizes: Vec<_> = world.log().await.iter().map(|event| (event.seq, event.subject.len())).collect();
+    assert_eq!(sizes.len(), 3);
+    let last = &world.log().await[2];
+    let size = (last.subject.len() + Value::from(last.payload.clone()).to_string().len()) as u64;
+    assert_eq!(store.prune_events(Retention { bytes: size, ..keep }, i64::MAX).await.unwrap(), 2);
+    assert_eq!(world.log().await.iter().map(|event| event.seq).collect::<Vec<_>>(), [last.seq]);
+    let next = world.workspace("two").await;
+    assert!(world.log().await.iter().skip(1).all(|event| event.seq > last.seq && event.workspace_id == next.id));
+}
+
+async fn housekeeping_deletes_what_was_published_and_is_too_old(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let housekeeping =
+        Housekeeping::new(world.store.clone(), &Timing::default(), &Limits::default(), CancellationToken::new());
+    let later = OffsetDateTime::now_utc() + time::Duration::days(30);
+    housekeeping.round(later).await.unwrap();
+    assert_eq!(world.log().await.len(), 6);
+    world.store.move_event_cursor("bus", 6).await.unwrap();
+    world.store.move_event_cursor("bus", 4).await.unwrap();
+    housekeeping.round(later).await.unwrap();
+    assert_eq!(world.log().await.iter().map(|event| event.seq).collect::<Vec<_>>(), [5, 6]);
+}
+
+async fn the_largest_event_a_writer_can_cause_fits_the_bus(db: Db) {
+    use crate::domain::platform::text::{MAX_OBJECT_BYTES, MAX_TEXT_BYTES};
+    let world = World::new(db);
+    world.workspace("one").await;
+    let new = NewTask {
+        description: "x".repeat(MAX_TEXT_BYTES),
+        metadata: map(json!({ "a": "x".repeat(MAX_OBJECT_BYTES - 10) })),
+        external_id: "x".repeat(MAX_NAME_BYTES),
+        ..titled("x")
+    };
+    world.made(&By::operator(), &new).await;
+    let event = world.log().await.pop().unwrap();
+    let size = Value::from(event.payload).to_string().len() as u64;
+    assert!(size < Limits::default().event_bytes, "{size}");
+}
+
+on_both_databases!(
+    what_fails_is_neither_kept_nor_told,
+    numbers_of_events_are_in_the_order_of_the_commits,
+    events_of_no_change_are_in_the_log_too,
+    the_log_is_read_page_by_page,
+    old_events_go_by_age_and_by_size_and_none_before_it_is_published,
+    housekeeping_deletes_what_was_published_and_is_too_old,
+    the_largest_event_a_writer_can_cause_fits_the_bus,
+);

@@ -1,0 +1,96 @@
+//! Workspaces. A new one begins with a board (platform-rest.md §3).
+
+use super::{By, PlatformError, Versioned as _, new_id, workflows};
+use crate::{
+    domain::platform::{
+        Scope,
+        event::{self, Happened},
+        page::{Page, PageRequest},
+        refusal::Refusal,
+        template,
+        workflow::WorkflowDraft,
+        workspace::{Workspace, WorkspaceDraft},
+    },
+    store::platform::PlatformStore,
+};
+
+/// The service.
+#[derive(Debug, Clone)]
+pub struct Workspaces {
+    store: PlatformStore,
+}
+
+impl Workspaces {
+    pub(super) fn new(store: PlatformStore) -> Self {
+        Self { store }
+    }
+
+    /// A page of workspaces, the newest first, ids in order.
+    pub async fn list(&self, scope: &Scope, page: &PageRequest) -> Result<Page<Workspace>, PlatformError> {
+        self.store.workspaces(scope, page).await
+    }
+
+    /// One workspace.
+    pub async fn get(&self, scope: &Scope, id: &str) -> Result<Workspace, PlatformError> {
+        self.store.find(scope, id).await
+    }
+
+    /// A new workspace with the default board. Tells `workspace.created`, `workflow.created` and `workflow_step.created`.
+    pub async fn create(&self, by: &By, draft: &WorkspaceDraft) -> Result<Workspace, PlatformError> {
+        let id = &new_id();
+        let work = |work: crate::store::platform::Work| async move {
+            let workspace = Workspace::new(id.clone(), draft, work.now())?;
+            work.insert(&workspace).await?;
+            work.tell(event::workspace(Happened::Created, &workspace));
+            let board = WorkflowDraft::default();
+            workflows::create(&work, &workspace.id, &board, Some(template::DEFAULT)).await?;
+            Ok(workspace)
+        };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+
+    /// Changes a workspace. Tells `workspace.updated`; nothing when nothing changes.
+    pub async fn update(
+        &self,
+        by: &By,
+        id: &str,
+        draft: &WorkspaceDraft,
+        expected: Option<i64>,
+    ) -> Result<Workspace, PlatformError> {
+        let work = |work: crate::store::platform::Work| async move {
+            let mut workspace: Workspace = work.get(id).await?;
+            workspace.expect(expected)?;
+            let before = workspace.clone();
+            workspace.apply(draft)?;
+            if workspace != before {
+                workspace.touch(work.now());
+                work.update(&workspace).await?;
+                work.tell(event::workspace(Happened::Updated, &workspace));
+            }
+            Ok(workspace)
+        };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+
+    /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
+    /// for all that went with it.
+    pub async fn delete(
+        &self,
+        by: &By,
+        id: &str,
+        confirm_name: &str,
+        expected: Option<i64>,
+    ) -> Result<(), PlatformError> {
+        let work = |work: crate::store::platform::Work| async move {
+            let mut workspace: Workspace = work.get(id).await?;
+            workspace.expect(expected)?;
+            if workspace.name != confirm_name {
+                return Err(Refusal::NotConfirmed.into());
+            }
+            work.delete::<Workspace>(id).await?;
+            work.tell(event::workspace(Happened::Deleted, &workspace));
+            Ok(())
+        };
+        self.store.write(&by.scope, by.once.as_ref(), work).await
+    }
+}

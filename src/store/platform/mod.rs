@@ -1,0 +1,72 @@
+//! The platform in the database: its rows, the lists over them, and the unit of work in which services change them.
+//!
+//! What is lawful is `domain::platform`'s decision, what follows from what the services' (`crate::platform`). Here are
+//! statements only: by key, by page, by one IN query for the relations of a page; never one a row.
+
+mod board;
+mod board_rows;
+mod code_stats;
+mod error;
+mod event_log;
+mod listing;
+mod messages;
+mod once;
+mod record;
+mod sessions;
+mod sight;
+mod tasks;
+mod work;
+mod work_rows;
+
+#[cfg(test)]
+mod plan_tests;
+
+use std::sync::Arc;
+
+use sea_orm::EntityTrait;
+use tokio::sync::Notify;
+
+use super::db::Db;
+use crate::domain::platform::{Scope, refusal::Refusal};
+
+pub use error::PlatformError;
+pub use event_log::{EventFilter, Logged, Retention};
+pub use once::Once;
+pub use record::Record;
+pub use sight::Owner;
+pub use tasks::TaskQuery;
+pub use work::Work;
+
+/// Reads the platform and opens units of work; clones share the database.
+#[derive(Clone, Debug)]
+pub struct PlatformStore {
+    db: Db,
+    committed: Arc<Notify>,
+}
+
+impl PlatformStore {
+    /// Over this database.
+    pub fn new(db: Db) -> Self {
+        Self { db, committed: Arc::default() }
+    }
+
+    /// Told after each unit of work of this host that wrote an event.
+    pub fn committed(&self) -> Arc<Notify> {
+        Arc::clone(&self.committed)
+    }
+
+    /// One thing by its id, without what other tables say of it; not found when the scope does not see it.
+    pub async fn find<R: Record>(&self, scope: &Scope, id: &str) -> Result<R, PlatformError>
+    where
+        R::Entity: EntityTrait<Model = R::Row>,
+    {
+        let not_found = || Refusal::not_found(R::KIND, id);
+        let query = record::by_id::<R>(id).ok_or_else(not_found)?;
+        let work = async || {
+            let Some(row) = query.clone().one(self.db.reader()).await? else { return Ok(None) };
+            let record = R::of(row)?;
+            Ok::<_, PlatformError>(sight::sees(self.db.reader(), scope, &record).await?.then_some(record))
+        };
+        Ok(self.db.repeat(work).await?.ok_or_else(not_found)?)
+    }
+}

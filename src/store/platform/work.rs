@@ -1,0 +1,228 @@
+//! A unit of work: one transaction with the events of what it changes.
+//!
+//! Rows and events are committed together or not at all. The events are written last, under a lock that PostgreSQL holds
+//! until the commit, so that their numbers are in the order of the commits on both databases.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sea_orm::{
+    ActiveModelTrait,
+    ActiveValue::{NotSet, Set},
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, EntityTrait, IntoActiveModel, PaginatorTrait,
+    QueryFilter, QuerySelect,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::{
+    PlatformError, PlatformStore, Record,
+    once::{self, Once},
+    record, sight,
+};
+use crate::{
+    domain::platform::{Scope, event::NewEvent, micros, refusal::Refusal, whole_micros},
+    entities::event_log,
+    failpoint,
+    store::db::{Db, DbFault},
+};
+
+/// Key of the advisory lock under which PostgreSQL writes the log; any number that is ours.
+const LOG_LOCK: i64 = 0x6b61_6e6c_6f67;
+
+/// Most rows of one statement: both databases bound its parameters.
+pub(super) const CHUNK: usize = 1000;
+
+/// One transaction. Clones are the same one; it is committed when the work is done, else rolled back.
+#[derive(Clone)]
+pub struct Work {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    transaction: DatabaseTransaction,
+    scope: Scope,
+    now: OffsetDateTime,
+    events: Mutex<Vec<NewEvent>>,
+}
+
+impl PlatformStore {
+    /// Does one unit of work in a scope: `work` reads, changes and tells by the [`Work`] it is given. With a key, it is done once
+    /// for that key, and the same answer is given again (`Idempotency-Key`).
+    ///
+    /// When the connection is lost it is done again ([`Db::repeat`]). A commit whose answer was lost is noticed by its
+    /// events; work that tells nothing must leave the same rows when it is done twice.
+    pub async fn write<T, F>(
+        &self,
+        scope: &Scope,
+        once: Option<&Once>,
+        work: impl Fn(Work) -> F,
+    ) -> Result<T, PlatformError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Send,
+        F: Future<Output = Result<T, PlatformError>>,
+    {
+        let unit = Uuid::now_v7();
+        let kept = Mutex::new(None);
+        self.db.repeat(|| self.attempt(unit, scope, once, &work, &kept)).await
+    }
+
+    async fn attempt<T, F>(
+        &self,
+        unit: Uuid,
+        scope: &Scope,
+        once: Option<&Once>,
+        work: &impl Fn(Work) -> F,
+        kept: &Mutex<Option<T>>,
+    ) -> Result<T, PlatformError>
+    where
+        T: Serialize + DeserializeOwned + Clone + Send,
+        F: Future<Output = Result<T, PlatformError>>,
+    {
+        let earlier = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(earlier) = earlier
+            && self.has_logged(unit).await?
+        {
+            self.committed.notify_one();
+            return Ok(earlier);
+        }
+        let open = Work::begin(&self.db, scope).await?;
+        if let Some(once) = once
+            && let Some(answer) = once::recall(open.transaction(), once, open.now()).await?
+        {
+            return Ok(record::parse("the answer of an idempotency key", &answer)?);
+        }
+        let done = work(open.clone()).await?;
+        if let Some(once) = once {
+            once::remember(open.transaction(), once, &record::json(&done)).await?;
+        }
+        let tells = open.write_events(unit).await?;
+        *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
+        open.commit().await?;
+        if tells {
+            failpoint::hit("platform.committed");
+            self.committed.notify_one();
+        }
+        Ok(done)
+    }
+
+    async fn has_logged(&self, unit: Uuid) -> Result<bool, PlatformError> {
+        let query = event_log::Entity::find().filter(event_log::Column::EventId.eq(unit.to_string()));
+        Ok(query.count(self.db.reader()).await? > 0)
+    }
+}
+
+impl Work {
+    async fn begin(db: &Db, scope: &Scope) -> Result<Self, PlatformError> {
+        let transaction = db.begin_write().await?;
+        let now = whole_micros(OffsetDateTime::now_utc());
+        Ok(Self { inner: Arc::new(Inner { transaction, scope: scope.clone(), now, events: Mutex::default() }) })
+    }
+
+    pub(super) fn transaction(&self) -> &DatabaseTransaction {
+        &self.inner.transaction
+    }
+
+    pub(super) fn scope(&self) -> &Scope {
+        &self.inner.scope
+    }
+
+    /// When the work began, in whole microseconds.
+    pub fn now(&self) -> OffsetDateTime {
+        self.inner.now
+    }
+
+    /// Writes an event with the work, after those told before.
+    pub fn tell(&self, event: NewEvent) {
+        self.inner.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// One thing by its id, locked until the work is done; refused when there is none in the scope.
+    pub async fn get<R: Record>(&self, id: &str) -> Result<R, PlatformError> {
+        self.find(id).await?.ok_or_else(|| Refusal::not_found(R::KIND, id).into())
+    }
+
+    /// One thing of the scope by its id, locked until the work is done.
+    pub async fn find<R: Record>(&self, id: &str) -> Result<Option<R>, PlatformError> {
+        let Some(query) = record::by_id::<R>(id) else { return Ok(None) };
+        self.seen(query.lock_exclusive().one(self.transaction()).await?).await
+    }
+
+    /// One thing of the scope by its id, which another one may change meanwhile.
+    pub async fn peek<R: Record>(&self, id: &str) -> Result<Option<R>, PlatformError> {
+        let Some(query) = record::by_id::<R>(id) else { return Ok(None) };
+        self.seen(query.one(self.transaction()).await?).await
+    }
+
+    async fn seen<R: Record>(&self, row: Option<R::Row>) -> Result<Option<R>, PlatformError> {
+        let Some(record) = row.map(R::of).transpose()? else { return Ok(None) };
+        Ok(sight::sees(self.transaction(), self.scope(), &record).await?.then_some(record))
+    }
+
+    /// A new row.
+    pub async fn insert<R: Record>(&self, record: &R) -> Result<(), PlatformError> {
+        R::Entity::insert(record.row().into_active_model()).exec_without_returning(self.transaction()).await?;
+        Ok(())
+    }
+
+    /// The whole row as it should be. It must have been locked by [`Self::get`].
+    pub async fn update<R: Record>(&self, record: &R) -> Result<(), PlatformError> {
+        let row = record.row().into_active_model().reset_all();
+        R::Entity::update(row).exec_without_returning(self.transaction()).await?;
+        Ok(())
+    }
+
+    /// The row goes, and what belongs to it.
+    pub async fn delete<R: Record>(&self, id: &str) -> Result<(), PlatformError> {
+        R::Entity::delete_by_id(id.to_owned()).exec(self.transaction()).await?;
+        Ok(())
+    }
+
+    /// Whether there was anything to tell.
+    async fn write_events(&self, unit: Uuid) -> Result<bool, PlatformError> {
+        let events = std::mem::take(&mut *self.inner.events.lock().unwrap_or_else(PoisonError::into_inner));
+        if events.is_empty() {
+            return Ok(false);
+        }
+        lock_log(self.transaction()).await?;
+        let created_at = micros(self.now());
+        let id = |n: usize| if n == 0 { unit } else { Uuid::now_v7() };
+        let rows = events.into_iter().enumerate().map(|(n, event)| log_row(id(n), event, None, created_at));
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            let chunk: Vec<_> = rows.by_ref().take(CHUNK).collect();
+            event_log::Entity::insert_many(chunk).exec_without_returning(self.transaction()).await?;
+        }
+        Ok(true)
+    }
+
+    async fn commit(self) -> Result<(), PlatformError> {
+        let Some(inner) = Arc::into_inner(self.inner) else {
+            return Err(DbFault::Statement("a unit of work outlives its work".to_owned()).into());
+        };
+        Ok(inner.transaction.commit().await?)
+    }
+}
+
+/// From here to the commit nobody else writes to the log; on SQLite nobody writes at all.
+pub(super) async fn lock_log(transaction: &DatabaseTransaction) -> Result<(), PlatformError> {
+    if transaction.get_database_backend() == DbBackend::Postgres {
+        transaction.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({LOG_LOCK})")).await?;
+    }
+    Ok(())
+}
+
+/// The row of an event; `about` is the plugin that does not get it.
+pub(super) fn log_row(id: Uuid, event: NewEvent, about: Option<String>, created_at: i64) -> event_log::ActiveModel {
+    let payload = record::json(&event.payload);
+    event_log::ActiveModel {
+        seq: NotSet,
+        event_id: Set(id.to_string()),
+        size_bytes: Set((event.subject.len() + payload.len()) as i64),
+        subject: Set(event.subject),
+        workspace_id: Set(event.workspace_id),
+        payload: Set(payload),
+        about: Set(about),
+        created_at: Set(created_at),
+    }
+}
