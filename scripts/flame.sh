@@ -15,6 +15,6 @@ mkdir -p "$target/bench" docs/img
 strip -o "$target/bench/bench-guest" "$target/release/bench-guest"
 perf record --quiet -F 499 -e cpu-clock --call-graph dwarf,16384 -o "$target/bench/perf.data" -- \
     "$target/release/bench" --output "$target/bench" --rows "$row" --host-only --rounds 5 --warm-up 0 || true
-perf script -i "$target/bench/perf.data" -F pid,ip,sym 2>/dev/null |
+perf script --no-inline -i "$target/bench/perf.data" -F pid,ip,sym 2>/dev/null |
     "$target/release/bench" flame --pid "$(cat "$target/bench/pid")" --title "$title" >"docs/img/$row.svg"
 echo "flame: docs/img/$row.svg"

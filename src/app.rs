@@ -15,7 +15,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, timeout},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
@@ -24,6 +24,7 @@ use crate::{
     fetch::{Downloader, FetchError, SystemLookup},
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
+    pace,
     platform::{
         housekeeping::Housekeeping,
         inbox::{Inbox, Keeper, Plugins, Standings},
@@ -150,6 +151,7 @@ impl Host {
     async fn run(config: Config) -> Result<Duration, AppError> {
         let mut terminate = signal(SignalKind::terminate()).map_err(AppError::Runtime)?;
         let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Runtime)?;
+        let _pace = AbortOnDropHandle::new(tokio::spawn(pace::keep(config.timing.timer_pace)));
         let mut host = Self::start(config).await?;
         let registry = host.registry.clone();
         // Starting plugins may take long; the host already answers.

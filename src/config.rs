@@ -196,6 +196,9 @@ pub struct Timing {
     /// killed. Default 5 ms.
     #[serde(with = "duration::one")]
     pub log_rest: Duration,
+    /// How far away the next timer of a runtime is at most. Default 1 s.
+    #[serde(with = "duration::one")]
+    pub timer_pace: Duration,
     /// How long the end of the program waits until the last lines of the log are written. Default 1 s.
     #[serde(with = "duration::one")]
     pub log_close: Duration,
@@ -248,6 +251,7 @@ impl Default for Timing {
             telemetry_interval: secs(5),
             log_rest: Duration::from_millis(5),
             log_close: secs(1),
+            timer_pace: secs(1),
         }
     }
 }

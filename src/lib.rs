@@ -22,6 +22,7 @@ pub mod failpoint;
 pub mod fetch;
 pub mod grpc;
 pub mod http;
+pub mod pace;
 pub mod platform;
 pub mod probe;
 pub mod process;

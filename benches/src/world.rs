@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    convert::Infallible,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,6 +16,7 @@ use kandev_host::{
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
+    pace,
     platform::inbox::Inbox,
     process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
     store::{
@@ -25,6 +27,7 @@ use kandev_host::{
 };
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     Outcome,
@@ -50,6 +53,7 @@ pub struct World {
     guest: PathBuf,
     packages: PackageStore,
     server: http::Running,
+    _pace: AbortOnDropHandle<Infallible>,
     _run_folder: RunFolder,
     _home: TempDir,
 }
@@ -66,6 +70,7 @@ impl World {
         let mut config = config::load(overrides, &|_| None)?;
         change(&mut config);
         let config = Arc::new(config);
+        let pace = AbortOnDropHandle::new(tokio::spawn(pace::keep(config.timing.timer_pace)));
         let (timing, limits) = (&config.timing, &config.limits);
         std::fs::create_dir_all(config.plugins_dir())?;
         let run_folder = RunFolder::claim(&config.run_dir())?;
@@ -156,6 +161,7 @@ impl World {
             packages,
             server,
             config,
+            _pace: pace,
             _run_folder: run_folder,
             _home: home,
         })

@@ -16,7 +16,10 @@ use actix_web::{
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{OperatorToken, Services, Tasks, linger, routes, trace};
-use crate::config::{Limits, Timing};
+use crate::{
+    config::{Limits, Timing},
+    pace,
+};
 
 /// Takes the address. Port 0 takes a free one; the listener's own address tells which.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -61,7 +64,10 @@ fn run(
     configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
 ) -> io::Result<Running> {
     let address = listener.local_addr()?;
+    let pace = timing.timer_pace;
     let app = move || {
+        // Once for each worker, on its own runtime.
+        actix_web::rt::spawn(pace::keep(pace));
         App::new().configure(configure.clone()).wrap(from_fn(linger::hold_unread_body)).wrap(from_fn(trace::request))
     };
     let server = HttpServer::new(app)
