@@ -222,6 +222,26 @@ async fn a_dry_run_verifies_everything_and_leaves_nothing() {
     assert_eq!(same["difference"]["direction"], "same");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_over_an_unreadable_record_says_what_the_install_that_repairs_it_does_not_compare() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    assert_eq!(host.stop().await, Some(0));
+    let record = host.plugins().join("demo.yml");
+    std::fs::write(&record, "status: [").unwrap();
+    host.spawn().await;
+    let archive = wider("1.1.0").archive().await;
+    let preview = host.upload_with("?dry_run=true", archive.clone()).await.expect(200);
+    let told = "the record demo.yml cannot be read: neither capabilities nor the signer can be compared with what was \
+                installed, and installing this package replaces it without asking for consent";
+    assert_eq!(preview["warnings"].as_array().unwrap().last(), Some(&json!(told)), "{preview}");
+    assert_eq!((&preview["difference"]["direction"], &preview["difference"]["needs"]), (&json!("first"), &json!([])));
+    assert_eq!(std::fs::read(&record).unwrap(), b"status: [", "a dry run repairs nothing");
+    assert_eq!(host.versions("demo"), ["1.0.0"]);
+    host.upload(archive).await.expect(201);
+    assert_eq!(host.status("demo", "active").await["version"], "1.1.0");
+}
+
 on_both!(a_rollback_goes_to_the_version_before_and_a_second_one_returns, |guest| {
     let host = host().await;
     host.install(&Package::of(guest, "demo", "1.0.0")).await;
@@ -550,6 +570,45 @@ async fn a_version_whose_program_was_exchanged_does_not_come_back_after_a_crash(
     })
     .await;
     assert_eq!(host.plugin("demo").await["status"], "error");
+}
+
+/// Puts a folder in the place of the record, as a disk that does not take it; what the record was comes back with
+/// [`disk_takes_the_record`].
+fn disk_refuses_the_record(host: &Host) {
+    std::fs::rename(host.plugins().join("demo.yml"), host.home().join("kept.yml")).unwrap();
+    std::fs::create_dir(host.plugins().join("demo.yml")).unwrap();
+}
+
+fn disk_takes_the_record(host: &Host) {
+    std::fs::remove_dir(host.plugins().join("demo.yml")).unwrap();
+    std::fs::rename(host.home().join("kept.yml"), host.plugins().join("demo.yml")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_cannot_be_noted_has_not_begun_then_or_later() {
+    let mut host = Host::start_with(Settings::toml(&format!("{FAST}ask_timeout = \"500ms\"\n"))).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    let before = host.record("demo").await;
+    let archive = Package::of(Guest::Rust, "demo", "1.2.0").archive().await;
+    disk_refuses_the_record(&host);
+    host.upload(archive.clone()).await.expect(500);
+    rollback(&host).await.expect(500);
+    assert_eq!(host.record("demo").await, before);
+    assert!(answers(&host).await, "it was not stopped");
+    assert_eq!((host.versions("demo"), hidden(&host)), (vec!["1.0.0".to_owned(), "1.1.0".to_owned()], vec![]));
+
+    // What the host goes on trying to write is no change under way either.
+    std::fs::remove_dir(host.plugins().join("demo.yml")).unwrap();
+    let text = || std::fs::read_to_string(host.plugins().join("demo.yml")).unwrap_or_default();
+    eventually("the record is written", || async { !text().is_empty() }).await;
+    assert!(text().contains("outcome: done") && !text().contains("under_way"), "{}", text());
+    host.kill();
+    host.spawn().await;
+    host.status("demo", "active").await;
+    assert_eq!(host.record("demo").await, before);
+    assert!(!host.log().contains("the host ended during a change of version"));
+    host.upload(archive).await.expect(201);
 }
 
 /// The kept version 1.0.0 and another package of that number: the marker tells them apart.

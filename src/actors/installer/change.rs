@@ -47,14 +47,34 @@ impl Change<'_> {
 const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
 
 impl Installer {
-    /// Writes the note: from here on the next host repairs what this one leaves.
+    /// Writes the note: from here on the next host repairs what this one leaves. A change that cannot be noted has not
+    /// begun, and the record says nothing of it.
     pub(super) async fn announce(&self, change: &Change<'_>) -> Result<(), RegistryError> {
-        let (packages, before) = (self.shared.packages.clone(), change.before.clone());
-        blocking(move || packages.keep_before(&before).map_err(|error| RegistryError::Storage(error.to_string())))
-            .await?;
-        self.note(change, change.note.clone()).await?;
+        let announced = match self.keep_before(change.before).await {
+            Ok(()) => self.note(change, change.note.clone()).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = announced {
+            self.retract(change).await;
+            return Err(error);
+        }
         failpoint::hit("upgrade.announced");
         Ok(())
+    }
+
+    async fn keep_before(&self, before: &PluginRecord) -> Result<(), RegistryError> {
+        let (packages, before) = (self.shared.packages.clone(), before.clone());
+        blocking(move || packages.keep_before(&before).map_err(|error| RegistryError::Storage(error.to_string()))).await
+    }
+
+    /// The registry goes on trying to write what it holds, so it must not hold the note of a change that does not come.
+    async fn retract(&self, change: &Change<'_>) {
+        let note = change.before.state.last_upgrade.clone();
+        let retracted = self.ask_registry(NoteUpgrade { id: change.id().clone(), note }).await;
+        if let Err(error) = retracted.map_err(RegistryError::from).flatten() {
+            tracing::warn!(plugin.id = %change.id(), %error, "the record without the change that did not begin is written later");
+        }
+        self.clear(change.before).await;
     }
 
     /// Puts the kept version aside when a package of the same number is to take its place: it is the way back until the
@@ -132,9 +152,9 @@ impl Installer {
         let plugin = match self.note(change, change.note.ended(Outcome::Done, reason)).await {
             Ok(plugin) => plugin,
             Err(error) => {
-                // The next start finds the plugin active and notes it then.
+                // Written as soon as the disk takes it; or the next start finds the plugin active and notes it then.
                 tracing::warn!(plugin.id = %id, %error, "the end of a change of version was not noted");
-                return None;
+                return self.view_of(id.as_str()).await.ok();
             }
         };
         failpoint::hit("upgrade.done");
@@ -237,7 +257,7 @@ impl Installer {
     }
 
     async fn note(&self, change: &Change<'_>, note: LastUpgrade) -> Result<PluginView, RegistryError> {
-        self.ask_registry(NoteUpgrade { id: change.id().clone(), note }).await?
+        self.ask_registry(NoteUpgrade { id: change.id().clone(), note: Some(note) }).await?
     }
 
     /// Keeps the present version and the one before it (contract/manifest.md §11). Only when the new one runs.

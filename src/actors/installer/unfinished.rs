@@ -114,9 +114,9 @@ impl Installer {
         }
     }
 
-    /// Clears what a host left behind that was killed when a change had come to its end already: a kept version that is
-    /// still aside comes back, unless what took its place is installed.
-    async fn clear(&self, record: &PluginRecord) {
+    /// Clears what is left of a change that has come to its end, or to no beginning: a kept version that is still aside
+    /// comes back, unless what took its place is installed.
+    pub(super) async fn clear(&self, record: &PluginRecord) {
         let (packages, id, version) =
             (self.shared.packages.clone(), record.id().clone(), record.manifest.version.clone());
         let done = blocking(move || {
@@ -142,7 +142,7 @@ impl Installer {
     }
 
     async fn write(&self, record: &PluginRecord, note: LastUpgrade) {
-        let written = self.ask_registry(NoteUpgrade { id: record.id().clone(), note }).await;
+        let written = self.ask_registry(NoteUpgrade { id: record.id().clone(), note: Some(note) }).await;
         if let Err(error) = written.map_err(RegistryError::from).flatten() {
             tracing::warn!(plugin.id = %record.id(), %error, "the end of a change of version was not noted");
         }
