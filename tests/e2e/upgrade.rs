@@ -611,6 +611,39 @@ async fn a_change_that_cannot_be_noted_has_not_begun_then_or_later() {
     host.upload(archive).await.expect(201);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_way_back_stays_until_the_record_before_is_on_disk_again() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let before = stable(&host).await;
+    let slow = json!({"slow_start_ms": 1500, "crash_before_handshake": 3});
+    let archive = Package::of(Guest::Rust, "demo", "1.1.0").switches(&slow).archive().await;
+    let (failed, ()) = tokio::join!(host.upload(archive), async {
+        let file = host.plugins().join("demo.yml");
+        let recorded = || std::fs::read_to_string(&file).unwrap_or_default().contains("/1.1.0");
+        eventually("the new record is on disk", || async { recorded() }).await;
+        disk_refuses_the_record(&host);
+    });
+    let body = failed.expect(422);
+    assert_eq!(body["code"], "upgrade_failed");
+    assert_eq!(body["details"]["now"], "1.0.0 runs again, and its record could not be written yet");
+    assert!(answers(&host).await, "the version before runs, whatever the disk does: {body}");
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"], "the record on disk speaks of it");
+    assert_eq!(hidden(&host), [".before.yml"]);
+
+    // The host ends before its disk is well.
+    host.kill();
+    disk_takes_the_record(&host);
+    host.spawn().await;
+    eventually("it is undone", || async { host.plugin("demo").await["last_upgrade"]["outcome"] == "rolled_back" })
+        .await;
+    host.status("demo", "active").await;
+    assert_eq!(stable(&host).await, before);
+    assert!(answers(&host).await);
+    eventually("only its files are left", || async { host.versions("demo") == ["1.0.0"] }).await;
+    eventually("nothing is kept any more", || async { hidden(&host).is_empty() }).await;
+}
+
 /// The kept version 1.0.0 and another package of that number: the marker tells them apart.
 async fn with_kept(host: &Host) {
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0").file("assets/marker", "kept")).await;

@@ -199,15 +199,26 @@ impl Installer {
         }
         failpoint::hit("upgrade.undoing");
         let mut record = change.before.clone();
-        record.state.last_upgrade = Some(change.note.ended(Outcome::RolledBack, Some(reason.to_owned())));
+        let note = change.note.ended(Outcome::RolledBack, Some(reason.to_owned()));
+        record.state.last_upgrade = Some(note.clone());
         let adopted = self.ask_registry(Adopt(record.clone())).await.map_err(RegistryError::from).flatten();
-        if let Err(error) = adopted {
-            tracing::warn!(plugin.id = %id, %error, "the record before the failed change was not written again");
-        }
         failpoint::hit("upgrade.undone");
         let back = self.come_back(&record).await;
         tracing::warn!(plugin.id = %id, failed = %change.note.version, %back, error = reason, "change of version undone");
-        self.remove_failed(change).await;
+        // While the record on disk is the failed version's, the next start needs its files and the way back from it.
+        let written = match adopted {
+            Ok(()) => Ok(()),
+            Err(_) => self.note(change, note).await.map(drop),
+        };
+        match written {
+            Ok(()) => self.remove_failed(change).await,
+            Err(error) => {
+                tracing::error!(
+                    plugin.id = %id, %error,
+                    "the record before the failed change is not on disk yet: what is left of the change is cleared by the next start"
+                );
+            }
+        }
         back
     }
 
@@ -221,6 +232,11 @@ impl Installer {
             Ok(_) => format!("{version} runs again"),
             Err(RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. }) => {
                 format!("{version} is installed again and did not come up either ({reason})")
+            }
+            // It was started; only what came of it is not on disk.
+            Err(RegistryError::Storage(error)) => {
+                tracing::error!(plugin.id = %record.id(), %error, "the record of the version before was not written");
+                format!("{version} runs again, and its record could not be written yet")
             }
             Err(error) => {
                 tracing::error!(plugin.id = %record.id(), %error, "the version before did not come back");
