@@ -336,6 +336,33 @@ on_both!(of_two_upgrades_at_once_exactly_one_wins_and_its_folder_is_there, |gues
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_versions_are_kept_after_the_first_good_start_whatever_came_before_it() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    let slow = Package::of(Guest::Rust, "demo", "1.2.0").switches(&json!({"slow_start_ms": 2000}));
+    let (upload, ()) = tokio::join!(host.upload(slow.archive().await), async {
+        eventually("it is being started", || async { host.plugin("demo").await["version"] == "1.2.0" }).await;
+        host.command("demo", "disable").await.expect(200);
+    });
+    upload.expect(201);
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0", "1.2.0"], "what never ran prunes nothing");
+    host.command("demo", "enable").await.expect(200);
+    assert_eq!(host.versions("demo"), ["1.1.0", "1.2.0"], "enable has proved it");
+
+    // The host dies when all is done but the pruning.
+    upload_and_die(&mut host, "upgrade.pruning", "", Package::of(Guest::Rust, "demo", "1.3.0").archive().await).await;
+    assert_eq!(host.status("demo", "active").await["previous_version"], "1.2.0");
+    eventually("two are kept", || async { host.versions("demo") == ["1.2.0", "1.3.0"] }).await;
+    assert!(host.data("demo").is_dir());
+
+    // The folder of what was undone goes too, although it is the newest.
+    upload_and_die(&mut host, "upgrade.undone", "", lame(Guest::Rust, "1.4.0").archive().await).await;
+    eventually("the failed one is gone", || async { host.versions("demo") == ["1.2.0", "1.3.0"] }).await;
+    host.status("demo", "active").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_can_overrule_the_start_of_an_upgrade() {
     let host = host().await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;

@@ -11,11 +11,11 @@ use crate::{
     actors::{
         PluginView,
         plugin::Want,
-        registry::{Adopt, ClaimGuard, NoteUpgrade, RegistryError, should_run},
+        registry::{Adopt, ClaimGuard, NoteUpgrade, RegistryError, prune, should_run},
     },
     domain::{
         id::PluginId,
-        record::{PluginRecord, Status},
+        record::PluginRecord,
         upgrade::{ChangeKind, LastUpgrade, Outcome},
     },
     failpoint,
@@ -160,7 +160,7 @@ impl Installer {
         failpoint::hit("upgrade.done");
         tracing::info!(plugin.id = %id, from = %change.note.from, version = %change.note.version, "version changed");
         self.drop_before(id).await;
-        self.prune(&plugin.record).await;
+        prune(&self.shared.packages, &plugin.record).await;
         Some(plugin)
     }
 
@@ -274,24 +274,5 @@ impl Installer {
 
     async fn note(&self, change: &Change<'_>, note: LastUpgrade) -> Result<PluginView, RegistryError> {
         self.ask_registry(NoteUpgrade { id: change.id().clone(), note: Some(note) }).await?
-    }
-
-    /// Keeps the present version and the one before it (contract/manifest.md §11). Only when the new one runs.
-    async fn prune(&self, present: &PluginRecord) {
-        let (true, Some(before)) = (present.state.status == Status::Active, &present.state.previous_version) else {
-            return;
-        };
-        failpoint::hit("upgrade.pruning");
-        let id = present.id();
-        let keep = [present.manifest.version.clone(), before.clone()];
-        let (packages, owner) = (self.shared.packages.clone(), id.clone());
-        let pruned = blocking(move || {
-            let old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
-            let mut old = old.filter(|version| packages.is_package(&owner, version));
-            Ok(old.try_for_each(|version| packages.remove_version(&owner, &version))?)
-        });
-        if let Err(error) = pruned.await {
-            tracing::warn!(plugin.id = %id, %error, "old versions could not be removed");
-        }
     }
 }

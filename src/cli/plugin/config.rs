@@ -215,8 +215,7 @@ fn secret_from(input: impl Read) -> Result<String, SettingError> {
         // The error without the bytes: they are the secret.
         String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
     });
-    let mut secret =
-        read.map_err(|source| SettingError::Read { from: "standard input".to_owned(), source })?;
+    let mut secret = read.map_err(|source| SettingError::Read { from: "standard input".to_owned(), source })?;
     let end = secret.strip_suffix('\n').map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
     secret.truncate(end.unwrap_or(secret.len()));
     if secret.is_empty() { Err(SettingError::NoSecret) } else { Ok(secret) }
