@@ -18,8 +18,8 @@ pub struct Keep {
 }
 
 impl PackageStore {
-    /// The versions beyond the installed one and one before: the one that it replaced or, when that is not known or not there,
-    /// the newest other one. The data folder, links and folders that hold no package of the plugin are none.
+    /// The versions beyond the installed one and one before: the one that it replaced or, when that is not known or not
+    /// there, the newest other one. The data folder, links and folders that hold no package of the plugin are none.
     pub fn surplus(&self, keep: &Keep) -> Result<Vec<String>, FileError> {
         let mut others = self.versions(&keep.id)?;
         others.retain(|version| *version != keep.version && self.is_package(&keep.id, version));
