@@ -13,6 +13,7 @@ mod directory;
 mod disk;
 mod logs;
 mod messages;
+mod retention;
 mod version;
 mod views;
 mod vouch;
@@ -25,6 +26,7 @@ pub(super) use self::{
     actor::Registry,
     claims::{Claim, ClaimGuard, Claimed, Seize},
     messages::{Adopt, Departed, Forget, Operate, Restore},
+    retention::prune,
     version::NoteUpgrade,
     views::ForgetUnreadable,
 };

@@ -111,6 +111,14 @@ pub fn unfinished(record: &PluginRecord) -> Option<Unfinished> {
     })
 }
 
+/// The version whose package is to be gone, since the change that brought it was undone. `None` when it was there before that.
+pub fn undone_package(record: &PluginRecord) -> Option<&str> {
+    let (state, note) = (&record.state, record.state.last_upgrade.as_ref()?);
+    let undone = note.kind == ChangeKind::Install && matches!(note.outcome, Outcome::RolledBack | Outcome::Interrupted);
+    let kept = note.version == record.manifest.version || state.previous_version.as_ref() == Some(&note.version);
+    (undone && !kept).then_some(note.version.as_str())
+}
+
 /// Whether what a record found at start speaks of has never been seen to run, so that its files are compared with the
 /// package's checksums before it does. A plugin that was only held for a change of version that did not come about ran
 /// already; and one that was put there by hand need not have checksums, it is judged otherwise.
@@ -164,6 +172,29 @@ mod tests {
                 assert_eq!(unfinished(&record), None);
             }
         }
+    }
+
+    #[test]
+    fn the_package_of_an_undone_upgrade_is_to_be_gone_and_no_version_that_is_kept() {
+        let mut before = record("1.0.0", Status::Active);
+        assert_eq!(undone_package(&before), None);
+        let rollback = LastUpgrade { kind: ChangeKind::Rollback, ..note() };
+        for (note, outcome, gone) in [
+            (note(), Outcome::UnderWay, false),
+            (note(), Outcome::Done, false),
+            (note(), Outcome::RolledBack, true),
+            (note(), Outcome::Interrupted, true),
+            (rollback, Outcome::RolledBack, false),
+        ] {
+            before.state.previous_version = None;
+            before.state.last_upgrade = Some(note.ended(outcome, None));
+            assert_eq!(undone_package(&before), gone.then_some("1.1.0"), "{note:?} {outcome:?}");
+            before.state.previous_version = Some("1.1.0".to_owned());
+            assert_eq!(undone_package(&before), None, "it took the place of the kept version, which is there again");
+        }
+        let mut installed = record("1.1.0", Status::Active);
+        installed.state.last_upgrade = Some(note().ended(Outcome::RolledBack, None));
+        assert_eq!(undone_package(&installed), None);
     }
 
     #[test]

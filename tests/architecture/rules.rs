@@ -15,11 +15,12 @@ const fn part(level: u8, name: &'static str, beside: &'static [&'static str]) ->
 }
 
 /// docs/architecture.md, "Levels".
-const PARTS: [Part; 19] = [
+const PARTS: [Part; 20] = [
     part(0, "domain", &[]),
     part(1, "config", &[]),
     part(1, "entities", &[]),
     part(1, "failpoint", &[]),
+    part(1, "pace", &[]),
     part(2, "store", &[]),
     part(2, "vault", &["store"]),
     part(2, "fetch", &["store"]),

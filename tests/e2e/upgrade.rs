@@ -222,6 +222,26 @@ async fn a_dry_run_verifies_everything_and_leaves_nothing() {
     assert_eq!(same["difference"]["direction"], "same");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dry_run_over_an_unreadable_record_says_what_the_install_that_repairs_it_does_not_compare() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    assert_eq!(host.stop().await, Some(0));
+    let record = host.plugins().join("demo.yml");
+    std::fs::write(&record, "status: [").unwrap();
+    host.spawn().await;
+    let archive = wider("1.1.0").archive().await;
+    let preview = host.upload_with("?dry_run=true", archive.clone()).await.expect(200);
+    let told = "the record demo.yml cannot be read: neither capabilities nor the signer can be compared with what was \
+                installed, and installing this package replaces it without asking for consent";
+    assert_eq!(preview["warnings"].as_array().unwrap().last(), Some(&json!(told)), "{preview}");
+    assert_eq!((&preview["difference"]["direction"], &preview["difference"]["needs"]), (&json!("first"), &json!([])));
+    assert_eq!(std::fs::read(&record).unwrap(), b"status: [", "a dry run repairs nothing");
+    assert_eq!(host.versions("demo"), ["1.0.0"]);
+    host.upload(archive).await.expect(201);
+    assert_eq!(host.status("demo", "active").await["version"], "1.1.0");
+}
+
 on_both!(a_rollback_goes_to_the_version_before_and_a_second_one_returns, |guest| {
     let host = host().await;
     host.install(&Package::of(guest, "demo", "1.0.0")).await;
@@ -314,6 +334,33 @@ on_both!(of_two_upgrades_at_once_exactly_one_wins_and_its_folder_is_there, |gues
     assert_eq!((&record["version"], &record["previous_version"]), (&json!("1.1.0"), &json!("1.0.0")));
     assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"]);
 });
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_versions_are_kept_after_the_first_good_start_whatever_came_before_it() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    let slow = Package::of(Guest::Rust, "demo", "1.2.0").switches(&json!({"slow_start_ms": 2000}));
+    let (upload, ()) = tokio::join!(host.upload(slow.archive().await), async {
+        eventually("it is being started", || async { host.plugin("demo").await["version"] == "1.2.0" }).await;
+        host.command("demo", "disable").await.expect(200);
+    });
+    upload.expect(201);
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0", "1.2.0"], "what never ran prunes nothing");
+    host.command("demo", "enable").await.expect(200);
+    assert_eq!(host.versions("demo"), ["1.1.0", "1.2.0"], "enable has proved it");
+
+    // The host dies when all is done but the pruning.
+    upload_and_die(&mut host, "upgrade.pruning", "", Package::of(Guest::Rust, "demo", "1.3.0").archive().await).await;
+    assert_eq!(host.status("demo", "active").await["previous_version"], "1.2.0");
+    eventually("two are kept", || async { host.versions("demo") == ["1.2.0", "1.3.0"] }).await;
+    assert!(host.data("demo").is_dir());
+
+    // The folder of what was undone goes too, although it is the newest.
+    upload_and_die(&mut host, "upgrade.undone", "", lame(Guest::Rust, "1.4.0").archive().await).await;
+    eventually("the failed one is gone", || async { host.versions("demo") == ["1.2.0", "1.3.0"] }).await;
+    host.status("demo", "active").await;
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_operator_can_overrule_the_start_of_an_upgrade() {
@@ -550,6 +597,78 @@ async fn a_version_whose_program_was_exchanged_does_not_come_back_after_a_crash(
     })
     .await;
     assert_eq!(host.plugin("demo").await["status"], "error");
+}
+
+/// Puts a folder in the place of the record, as a disk that does not take it; what the record was comes back with
+/// [`disk_takes_the_record`].
+fn disk_refuses_the_record(host: &Host) {
+    std::fs::rename(host.plugins().join("demo.yml"), host.home().join("kept.yml")).unwrap();
+    std::fs::create_dir(host.plugins().join("demo.yml")).unwrap();
+}
+
+fn disk_takes_the_record(host: &Host) {
+    std::fs::remove_dir(host.plugins().join("demo.yml")).unwrap();
+    std::fs::rename(host.home().join("kept.yml"), host.plugins().join("demo.yml")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_cannot_be_noted_has_not_begun_then_or_later() {
+    let mut host = Host::start_with(Settings::toml(&format!("{FAST}ask_timeout = \"500ms\"\n"))).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.1.0")).await;
+    let before = host.record("demo").await;
+    let archive = Package::of(Guest::Rust, "demo", "1.2.0").archive().await;
+    disk_refuses_the_record(&host);
+    host.upload(archive.clone()).await.expect(500);
+    rollback(&host).await.expect(500);
+    assert_eq!(host.record("demo").await, before);
+    assert!(answers(&host).await, "it was not stopped");
+    assert_eq!((host.versions("demo"), hidden(&host)), (vec!["1.0.0".to_owned(), "1.1.0".to_owned()], vec![]));
+
+    // What the host goes on trying to write is no change under way either.
+    std::fs::remove_dir(host.plugins().join("demo.yml")).unwrap();
+    let text = || std::fs::read_to_string(host.plugins().join("demo.yml")).unwrap_or_default();
+    eventually("the record is written", || async { !text().is_empty() }).await;
+    assert!(text().contains("outcome: done") && !text().contains("under_way"), "{}", text());
+    host.kill();
+    host.spawn().await;
+    host.status("demo", "active").await;
+    assert_eq!(host.record("demo").await, before);
+    assert!(!host.log().contains("the host ended during a change of version"));
+    host.upload(archive).await.expect(201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_way_back_stays_until_the_record_before_is_on_disk_again() {
+    let mut host = host().await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let before = stable(&host).await;
+    let slow = json!({"slow_start_ms": 1500, "crash_before_handshake": 3});
+    let archive = Package::of(Guest::Rust, "demo", "1.1.0").switches(&slow).archive().await;
+    let (failed, ()) = tokio::join!(host.upload(archive), async {
+        let file = host.plugins().join("demo.yml");
+        let recorded = || std::fs::read_to_string(&file).unwrap_or_default().contains("/1.1.0");
+        eventually("the new record is on disk", || async { recorded() }).await;
+        disk_refuses_the_record(&host);
+    });
+    let body = failed.expect(422);
+    assert_eq!(body["code"], "upgrade_failed");
+    assert_eq!(body["details"]["now"], "1.0.0 runs again, and its record could not be written yet");
+    assert!(answers(&host).await, "the version before runs, whatever the disk does: {body}");
+    assert_eq!(host.versions("demo"), ["1.0.0", "1.1.0"], "the record on disk speaks of it");
+    assert_eq!(hidden(&host), [".before.yml"]);
+
+    // The host ends before its disk is well.
+    host.kill();
+    disk_takes_the_record(&host);
+    host.spawn().await;
+    eventually("it is undone", || async { host.plugin("demo").await["last_upgrade"]["outcome"] == "rolled_back" })
+        .await;
+    host.status("demo", "active").await;
+    assert_eq!(stable(&host).await, before);
+    assert!(answers(&host).await);
+    eventually("only its files are left", || async { host.versions("demo") == ["1.0.0"] }).await;
+    eventually("nothing is kept any more", || async { hidden(&host).is_empty() }).await;
 }
 
 /// The kept version 1.0.0 and another package of that number: the marker tells them apart.

@@ -11,11 +11,11 @@ use crate::{
     actors::{
         PluginView,
         plugin::Want,
-        registry::{Adopt, ClaimGuard, NoteUpgrade, RegistryError, should_run},
+        registry::{Adopt, ClaimGuard, NoteUpgrade, RegistryError, prune, should_run},
     },
     domain::{
         id::PluginId,
-        record::{PluginRecord, Status},
+        record::PluginRecord,
         upgrade::{ChangeKind, LastUpgrade, Outcome},
     },
     failpoint,
@@ -47,14 +47,34 @@ impl Change<'_> {
 const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
 
 impl Installer {
-    /// Writes the note: from here on the next host repairs what this one leaves.
+    /// Writes the note: from here on the next host repairs what this one leaves. A change that cannot be noted has not
+    /// begun, and the record says nothing of it.
     pub(super) async fn announce(&self, change: &Change<'_>) -> Result<(), RegistryError> {
-        let (packages, before) = (self.shared.packages.clone(), change.before.clone());
-        blocking(move || packages.keep_before(&before).map_err(|error| RegistryError::Storage(error.to_string())))
-            .await?;
-        self.note(change, change.note.clone()).await?;
+        let announced = match self.keep_before(change.before).await {
+            Ok(()) => self.note(change, change.note.clone()).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = announced {
+            self.retract(change).await;
+            return Err(error);
+        }
         failpoint::hit("upgrade.announced");
         Ok(())
+    }
+
+    async fn keep_before(&self, before: &PluginRecord) -> Result<(), RegistryError> {
+        let (packages, before) = (self.shared.packages.clone(), before.clone());
+        blocking(move || packages.keep_before(&before).map_err(|error| RegistryError::Storage(error.to_string()))).await
+    }
+
+    /// The registry goes on trying to write what it holds, so it must not hold the note of a change that does not come.
+    async fn retract(&self, change: &Change<'_>) {
+        let note = change.before.state.last_upgrade.clone();
+        let retracted = self.ask_registry(NoteUpgrade { id: change.id().clone(), note }).await;
+        if let Err(error) = retracted.map_err(RegistryError::from).flatten() {
+            tracing::warn!(plugin.id = %change.id(), %error, "the record without the change that did not begin is written later");
+        }
+        self.clear(change.before).await;
     }
 
     /// Puts the kept version aside when a package of the same number is to take its place: it is the way back until the
@@ -132,15 +152,15 @@ impl Installer {
         let plugin = match self.note(change, change.note.ended(Outcome::Done, reason)).await {
             Ok(plugin) => plugin,
             Err(error) => {
-                // The next start finds the plugin active and notes it then.
+                // Written as soon as the disk takes it; or the next start finds the plugin active and notes it then.
                 tracing::warn!(plugin.id = %id, %error, "the end of a change of version was not noted");
-                return None;
+                return self.view_of(id.as_str()).await.ok();
             }
         };
         failpoint::hit("upgrade.done");
         tracing::info!(plugin.id = %id, from = %change.note.from, version = %change.note.version, "version changed");
         self.drop_before(id).await;
-        self.prune(&plugin.record).await;
+        prune(&self.shared.packages, &plugin.record).await;
         Some(plugin)
     }
 
@@ -179,15 +199,26 @@ impl Installer {
         }
         failpoint::hit("upgrade.undoing");
         let mut record = change.before.clone();
-        record.state.last_upgrade = Some(change.note.ended(Outcome::RolledBack, Some(reason.to_owned())));
+        let note = change.note.ended(Outcome::RolledBack, Some(reason.to_owned()));
+        record.state.last_upgrade = Some(note.clone());
         let adopted = self.ask_registry(Adopt(record.clone())).await.map_err(RegistryError::from).flatten();
-        if let Err(error) = adopted {
-            tracing::warn!(plugin.id = %id, %error, "the record before the failed change was not written again");
-        }
         failpoint::hit("upgrade.undone");
         let back = self.come_back(&record).await;
         tracing::warn!(plugin.id = %id, failed = %change.note.version, %back, error = reason, "change of version undone");
-        self.remove_failed(change).await;
+        // While the record on disk is the failed version's, the next start needs its files and the way back from it.
+        let written = match adopted {
+            Ok(()) => Ok(()),
+            Err(_) => self.note(change, note).await.map(drop),
+        };
+        match written {
+            Ok(()) => self.remove_failed(change).await,
+            Err(error) => {
+                tracing::error!(
+                    plugin.id = %id, %error,
+                    "the record before the failed change is not on disk yet: what is left of the change is cleared by the next start"
+                );
+            }
+        }
         back
     }
 
@@ -201,6 +232,11 @@ impl Installer {
             Ok(_) => format!("{version} runs again"),
             Err(RegistryError::StartFailed { reason, .. } | RegistryError::Overtaken { reason, .. }) => {
                 format!("{version} is installed again and did not come up either ({reason})")
+            }
+            // It was started; only what came of it is not on disk.
+            Err(RegistryError::Storage(error)) => {
+                tracing::error!(plugin.id = %record.id(), %error, "the record of the version before was not written");
+                format!("{version} runs again, and its record could not be written yet")
             }
             Err(error) => {
                 tracing::error!(plugin.id = %record.id(), %error, "the version before did not come back");
@@ -237,25 +273,6 @@ impl Installer {
     }
 
     async fn note(&self, change: &Change<'_>, note: LastUpgrade) -> Result<PluginView, RegistryError> {
-        self.ask_registry(NoteUpgrade { id: change.id().clone(), note }).await?
-    }
-
-    /// Keeps the present version and the one before it (contract/manifest.md §11). Only when the new one runs.
-    async fn prune(&self, present: &PluginRecord) {
-        let (true, Some(before)) = (present.state.status == Status::Active, &present.state.previous_version) else {
-            return;
-        };
-        failpoint::hit("upgrade.pruning");
-        let id = present.id();
-        let keep = [present.manifest.version.clone(), before.clone()];
-        let (packages, owner) = (self.shared.packages.clone(), id.clone());
-        let pruned = blocking(move || {
-            let old = packages.versions(&owner)?.into_iter().filter(|version| !keep.contains(version));
-            let mut old = old.filter(|version| packages.is_package(&owner, version));
-            Ok(old.try_for_each(|version| packages.remove_version(&owner, &version))?)
-        });
-        if let Err(error) = pruned.await {
-            tracing::warn!(plugin.id = %id, %error, "old versions could not be removed");
-        }
+        self.ask_registry(NoteUpgrade { id: change.id().clone(), note: Some(note) }).await?
     }
 }

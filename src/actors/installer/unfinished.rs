@@ -7,12 +7,12 @@ use super::{Change, Installer, blocking};
 use crate::{
     actors::{
         plugin::Want,
-        registry::{Claim, ClaimGuard, NoteUpgrade, RegistryError, should_run},
+        registry::{Claim, ClaimGuard, NoteUpgrade, RegistryError, prune, should_run},
     },
     domain::{
         record::PluginRecord,
         target::host_platform,
-        upgrade::{LastUpgrade, Outcome, Unfinished, unfinished},
+        upgrade::{LastUpgrade, Outcome, Unfinished, undone_package, unfinished},
     },
 };
 
@@ -29,14 +29,21 @@ impl Installer {
     pub async fn claim_unfinished(&self, records: Vec<PluginRecord>) -> Vec<Pending> {
         let mut pending = Vec::new();
         for record in records {
-            let (Some(verdict), Some(note)) = (unfinished(&record), record.state.last_upgrade.clone()) else {
-                self.clear(&record).await;
-                continue;
-            };
-            match self.ask_registry(Claim(record.id().clone())).await.map_err(RegistryError::from).flatten() {
-                Ok(claim) => pending.push(Pending { guard: claim.guard, record, note, verdict }),
+            let claimed = self.ask_registry(Claim(record.id().clone())).await.map_err(RegistryError::from).flatten();
+            let claim = match claimed {
+                Ok(claim) => claim,
                 Err(error) => {
-                    tracing::warn!(plugin.id = %record.id(), %error, "an unfinished upgrade is left as it is")
+                    tracing::warn!(plugin.id = %record.id(), %error, "what a change of version left is left as it is");
+                    continue;
+                }
+            };
+            match (unfinished(&record), record.state.last_upgrade.clone()) {
+                (Some(verdict), Some(note)) => pending.push(Pending { guard: claim.guard, record, note, verdict }),
+                // As it is now: the host answers already.
+                _ => {
+                    if let Some(present) = &claim.present {
+                        self.clear(&present.record).await;
+                    }
                 }
             }
         }
@@ -73,6 +80,9 @@ impl Installer {
         let reason = format!("the host ended meanwhile; {} goes on", note.from);
         self.write(record, note.ended(Outcome::Interrupted, Some(reason))).await;
         self.start(change).await;
+        if let Ok(present) = change.guard.close(self.shared.ask_timeout()).await {
+            prune(&self.shared.packages, &present.record).await;
+        }
     }
 
     async fn prove(&self, change: &Change<'_>) {
@@ -114,14 +124,18 @@ impl Installer {
         }
     }
 
-    /// Clears what a host left behind that was killed when a change had come to its end already: a kept version that is
-    /// still aside comes back, unless what took its place is installed.
-    async fn clear(&self, record: &PluginRecord) {
+    /// Clears what is left of a change that has come to its end, or to no beginning: a kept version that is still aside
+    /// comes back, unless what took its place is installed; the package of a change that was undone goes.
+    pub(super) async fn clear(&self, record: &PluginRecord) {
         let (packages, id, version) =
             (self.shared.packages.clone(), record.id().clone(), record.manifest.version.clone());
+        let undone = undone_package(record).map(str::to_owned);
         let done = blocking(move || {
             for aside in packages.aside(&id)?.into_iter().filter(|aside| *aside != version) {
                 packages.bring_back(&id, &aside)?;
+            }
+            if let Some(undone) = undone.filter(|undone| packages.is_package(&id, undone)) {
+                packages.remove_version(&id, &undone)?;
             }
             Ok(packages.drop_before(&id)?)
         });
@@ -142,7 +156,7 @@ impl Installer {
     }
 
     async fn write(&self, record: &PluginRecord, note: LastUpgrade) {
-        let written = self.ask_registry(NoteUpgrade { id: record.id().clone(), note }).await;
+        let written = self.ask_registry(NoteUpgrade { id: record.id().clone(), note: Some(note) }).await;
         if let Err(error) = written.map_err(RegistryError::from).flatten() {
             tracing::warn!(plugin.id = %record.id(), %error, "the end of a change of version was not noted");
         }

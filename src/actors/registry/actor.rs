@@ -318,8 +318,20 @@ impl Handler<Operate> for Registry {
 }
 
 impl Registry {
-    /// Carries a command out, unless the plugin is claimed by another one.
+    /// Carries a command out, unless the plugin is claimed by another one. What a start leaves to be pruned is the claim's
+    /// holder's, if there is one.
     pub(super) fn command(
+        &mut self,
+        id: &str,
+        want: Want,
+        claimed: bool,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+        let done = self.carry_out(id, want, claimed);
+        let prunes = !claimed && matches!(want, Want::Started | Want::Booted);
+        if prunes { Self::retain_after(done) } else { done }
+    }
+
+    fn carry_out(
         &mut self,
         id: &str,
         want: Want,

@@ -18,8 +18,8 @@ use crate::{
 pub struct NoteUpgrade {
     /// Whose.
     pub id: PluginId,
-    /// How it stands.
-    pub note: LastUpgrade,
+    /// How it stands; `None` when there has never been one.
+    pub note: Option<LastUpgrade>,
 }
 
 impl Registry {
@@ -42,7 +42,7 @@ impl Handler<NoteUpgrade> for Registry {
 
     fn handle(&mut self, NoteUpgrade { id, note }: NoteUpgrade, ctx: &mut Context<Self>) -> Self::Result {
         if let Some(entry) = self.entries.get_mut(&id) {
-            entry.record.state.last_upgrade = Some(note);
+            entry.record.state.last_upgrade = note;
         }
         let Some(saved) = self.save(&id, ctx) else {
             return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));

@@ -193,20 +193,29 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
+/// All of it; more than [`MAX_INPUT_BYTES`] is refused, never cut.
+fn all_of(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > MAX_INPUT_BYTES {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {MAX_INPUT_BYTES} bytes"))),
+        false => Ok(bytes),
+    }
+}
+
 fn file(path: &Path) -> Result<Map<String, Value>, SettingError> {
-    let read = File::open(path).and_then(|file| {
-        let mut bytes = Vec::new();
-        file.take(MAX_INPUT_BYTES).read_to_end(&mut bytes).map(|_| bytes)
-    });
+    let read = File::open(path).and_then(all_of);
     let bytes = read.map_err(|source| SettingError::Read { from: path.display().to_string(), source })?;
     yaml::read(&bytes, yaml::RECORD)
         .map_err(|error| SettingError::File { path: path.to_owned(), reason: error.to_string() })
 }
 
 fn secret_from(input: impl Read) -> Result<String, SettingError> {
-    let mut secret = String::new();
-    let read = input.take(MAX_INPUT_BYTES).read_to_string(&mut secret);
-    read.map_err(|source| SettingError::Read { from: "standard input".to_owned(), source })?;
+    let read = all_of(input).and_then(|bytes| {
+        // The error without the bytes: they are the secret.
+        String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
+    });
+    let mut secret = read.map_err(|source| SettingError::Read { from: "standard input".to_owned(), source })?;
     let end = secret.strip_suffix('\n').map(|rest| rest.strip_suffix('\r').unwrap_or(rest).len());
     secret.truncate(end.unwrap_or(secret.len()));
     if secret.is_empty() { Err(SettingError::NoSecret) } else { Ok(secret) }
@@ -241,5 +250,26 @@ mod tests {
             assert_eq!(secret_from(input.as_bytes()).unwrap(), secret);
         }
         assert!(matches!(secret_from("\n".as_bytes()), Err(SettingError::NoSecret)));
+        let SettingError::Read { source, .. } = secret_from(&b"hunter\xff"[..]).unwrap_err() else { panic!() };
+        assert!(!format!("{source} {source:?}").contains("hunter"), "{source:?}");
+    }
+
+    #[test]
+    fn a_file_or_secret_is_read_whole_or_refused() {
+        let reason = |error| match error {
+            SettingError::Read { from, source } => (from, source.to_string()),
+            other => panic!("{other}"),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.yaml");
+        let fits = format!("a: {}", "x".repeat(MAX_INPUT_BYTES as usize - 3));
+        std::fs::write(&path, &fits).unwrap();
+        assert_eq!(file(&path).unwrap()["a"], fits[3..]);
+        std::fs::write(&path, format!("{fits}\nb: 1\n")).unwrap();
+        let too_large = "larger than 1048576 bytes".to_owned();
+        assert_eq!(reason(file(&path).unwrap_err()), (path.display().to_string(), too_large.clone()));
+        assert_eq!(secret_from(fits.as_bytes()).unwrap(), fits);
+        let refused = secret_from((fits + "y").as_bytes()).unwrap_err();
+        assert_eq!(reason(refused), ("standard input".to_owned(), too_large));
     }
 }

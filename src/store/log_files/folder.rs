@@ -1,4 +1,4 @@
-//! The log files of one plugin: appending, rotation by size, reading the newest lines back. All functions block.
+//! The log files of one plugin: appending, rotation by size, their bound, reading the newest lines back. All functions block.
 
 use std::{
     fs::{self as std_fs, OpenOptions},
@@ -82,9 +82,27 @@ impl LogFolder {
         Ok((file, length))
     }
 
+    /// The age of the file with this name; `None` for a name that is none of ours.
+    fn age(name: &str) -> Option<usize> {
+        match name.strip_prefix("plugin.")?.strip_suffix("log")? {
+            "" => Some(0),
+            age => age.strip_suffix('.')?.parse().ok(),
+        }
+    }
+
+    /// Deletes all but the newest `files`: there are more when an earlier host was allowed more.
+    pub fn trim(&self, files: usize) -> io::Result<()> {
+        for name in fs::names_in(&self.path).map_err(io::Error::other)? {
+            if Self::age(&name).is_some_and(|age| age >= files) {
+                remove_if_there(&self.path.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Every file becomes one older; the oldest is deleted.
     fn rotate(&self, files: usize) -> io::Result<()> {
-        remove_if_there(&self.file(files - 1))?;
+        self.trim(files - 1)?;
         for age in (0..files - 1).rev() {
             match std_fs::rename(self.file(age), self.file(age + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -80,6 +80,34 @@ async fn a_plugin_never_has_more_or_larger_files_than_allowed() {
 }
 
 #[tokio::test]
+async fn a_lower_bound_is_kept_from_the_next_start_on_and_what_is_no_log_file_is_left_alone() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("logs/a");
+    fs::create_dir_all(&folder).unwrap();
+    let ours = ["plugin.log", "plugin.1.log", "plugin.2.log", "plugin.4.log", "plugin.12.log"];
+    let others = ["notes", "plugin.log.gz", "plugin.one.log", "pluginlog"];
+    ours.iter().chain(&others).for_each(|name| fs::write(folder.join(name), "").unwrap());
+    let limits = Limits { log_files: 2, ..Limits::default() };
+    // The plugin writes nothing.
+    let started = files(home.path(), &limits);
+    started.flush(DEADLINE).await;
+    assert_eq!(names(&folder), ["notes", "plugin.1.log", "plugin.log", "plugin.log.gz", "plugin.one.log", "pluginlog"]);
+}
+
+#[test]
+fn a_rotation_deletes_every_file_beyond_the_bound() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = LogFolder::new(home.path(), &id("a"));
+    for files in [5, 2, 1] {
+        let lines: Vec<_> = (0..6).map(|n| format!("{n}\n")).collect();
+        let (written, result) = folder.append(&lines, 2, files);
+        result.unwrap();
+        assert_eq!((written, names(&home.path().join("a")).len()), (6, files), "log_files = {files}");
+    }
+    assert_eq!(fs::read_to_string(home.path().join("a/plugin.log")).unwrap(), "5\n", "the newest line");
+}
+
+#[tokio::test]
 async fn removing_a_plugin_deletes_its_files_and_what_waits() {
     let home = tempfile::tempdir().unwrap();
     let files = files(home.path(), &Limits::default());

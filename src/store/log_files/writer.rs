@@ -9,9 +9,12 @@ use std::{
 use time::OffsetDateTime;
 
 use super::{Job, LogFolder, Shared};
-use crate::domain::{
-    id::PluginId,
-    log_line::{Level, LogLine, Stream},
+use crate::{
+    domain::{
+        id::PluginId,
+        log_line::{Level, LogLine, Stream},
+    },
+    store::fs,
 };
 
 /// Lines of one plugin that wait, and how many before them were dropped.
@@ -35,11 +38,22 @@ impl Writer {
 
     /// Ends when the files are closed and nothing waits.
     pub fn run(mut self) {
+        self.trim();
         loop {
             let (jobs, overflowed, closed) = self.take();
             self.work(jobs, overflowed);
             if closed && self.shared.lock().jobs.is_empty() {
                 return;
+            }
+        }
+    }
+
+    /// Has the bound hold for plugins too that write little or nothing from now on.
+    fn trim(&self) {
+        let names = fs::names_in(&self.shared.root).unwrap_or_default();
+        for id in names.iter().filter_map(|name| PluginId::new(name).ok()) {
+            if let Err(error) = LogFolder::new(&self.shared.root, &id).trim(self.shared.files) {
+                tracing::warn!(plugin.id = %id, %error, "log files beyond limits.log_files remain; the next rotation removes them");
             }
         }
     }

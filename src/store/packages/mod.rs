@@ -8,6 +8,7 @@ mod archive;
 mod exchange;
 mod place;
 mod remove;
+mod retention;
 mod stage;
 mod survey;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 pub use exchange::BeforeError;
 pub use remove::Swept;
+pub use retention::Keep;
 pub use stage::{StageError, Staged, StagingFolder};
 pub use survey::{FileMark, SurveyLimits};
 pub use unpack::{Examined, Facts, Kept, Unpacked};
