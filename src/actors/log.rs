@@ -124,12 +124,14 @@ impl PluginLog {
         self.follower(next)
     }
 
-    /// Follows the log from behind a line that was seen, as named by [`LogFollower::position`]. A line of an earlier
-    /// host or install gives all that came since, as far as it is kept.
+    /// Follows the log from behind a line that was seen, as named by [`LogFollower::position`]. One of an earlier host is
+    /// found by its time among the lines that it left; any other text gives all of this host's, as far as it is kept.
     pub fn resume(self: &Arc<Self>, seen: &str) -> LogFollower {
-        let known = seen.split_once('.').filter(|(epoch, _)| Uuid::try_parse(epoch) == Ok(self.epoch));
-        let number = known.and_then(|(_, number)| number.parse::<u64>().ok());
-        self.follower(number.map_or(self.earlier, |number| number.saturating_add(1)))
+        let Some(Position { epoch, number, time }) = Position::read(seen) else { return self.follower(self.earlier) };
+        match epoch == self.epoch {
+            true => self.follower(number.saturating_add(1)),
+            false => self.follower(self.lock().number_behind(time).unwrap_or(self.earlier)),
+        }
     }
 
     fn follower(self: &Arc<Self>, next: u64) -> LogFollower {
@@ -171,8 +173,24 @@ impl LogFollower {
     }
 
     /// Names a line, for [`PluginLog::resume`].
-    pub fn position(&self, number: u64) -> String {
-        format!("{}.{number}", self.log.epoch.simple())
+    pub fn position(&self, number: u64, line: &LogLine) -> String {
+        format!("{}.{number}.{}", self.log.epoch.simple(), line.time.unix_timestamp_nanos())
+    }
+}
+
+/// Where a reader was.
+struct Position {
+    epoch: Uuid,
+    number: u64,
+    time: OffsetDateTime,
+}
+
+impl Position {
+    fn read(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let (epoch, number, nanos) = (parts.next()?, parts.next()?, parts.next()?);
+        let time = OffsetDateTime::from_unix_timestamp_nanos(nanos.parse().ok()?).ok()?;
+        Some(Self { epoch: Uuid::try_parse(epoch).ok()?, number: number.parse().ok()?, time })
     }
 }
 
@@ -235,10 +253,31 @@ mod tests {
         let log = log(home.path(), &few(), &["old"]);
         log.note(Level::Info, "1".to_owned());
         log.note(Level::Info, "2".to_owned());
-        let seen = log.follow(0, |_| true).position(1);
+        let seen = log.follow(0, |_| true).position(1, &log.newest(2, |_| true)[0]);
         assert_eq!(texts(&log.resume(&seen).next(9).await.unwrap()), (0, vec!["2"]));
-        for foreign in ["", "x", "0", "0190a8c0e0007000800000000000abcd.1"] {
+        for foreign in ["", "x", "0", "0190a8c0e0007000800000000000abcd.1", "0190a8c0e0007000800000000000abcd.1.x"] {
             assert_eq!(texts(&log.resume(foreign).next(9).await.unwrap()), (0, vec!["1", "2"]), "{foreign}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_line_of_an_earlier_host_is_found_by_its_time() {
+        let home = tempfile::tempdir().unwrap();
+        let disk = || LogFiles::start(home.path().join("logs"), &few()).unwrap();
+        let line = |second: i64| LogLine {
+            time: OffsetDateTime::from_unix_timestamp(second).unwrap(),
+            level: Level::Info,
+            stream: Stream::Stderr,
+            message: second.to_string(),
+        };
+        let id = PluginId::new("acme").unwrap();
+        let before = Arc::new(PluginLog::new(id.clone(), &few(), vec![line(1), line(2), line(4)], disk()));
+        let seen = |second| before.follow(0, |_| true).position(0, &line(second));
+        let after = Arc::new(PluginLog::new(id, &few(), vec![line(1), line(2), line(4)], disk()));
+        for (second, rest) in [(0, vec!["1", "2", "4"]), (1, vec!["2", "4"]), (2, vec!["4"]), (3, vec!["4"])] {
+            assert_eq!(texts(&after.resume(&seen(second)).next(9).await.unwrap()), (0, rest), "{second}");
+        }
+        assert!(after.resume(&seen(4)).next(9).now_or_never().is_none(), "nothing came since");
+        assert!(after.resume(&seen(5)).next(9).now_or_never().is_none(), "nothing came since");
     }
 }

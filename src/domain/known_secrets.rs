@@ -1,10 +1,11 @@
 //! The secrets that a plugin was told, to take them out of what it prints and answers with.
 //!
 //! `redaction` knows what secrets look like; this knows what they are: every value that went to the plugin or came from
-//! it by GetConfig, GetSecret, SetSecret and RevealSecret since the host's start. A value is found as it is, as JSON and
-//! programs quote it, percent-encoded, with its white space and control characters collapsed as log lines have them, and
-//! line by line; also the beginning of one in front of a cut mark `…`. It is not found in other encodings (base64,
-//! hexadecimal), and values shorter than [`MIN_BYTES`] are not looked for: they are in too many words.
+//! it by GetConfig, GetSecret, SetSecret and RevealSecret since the host's start. A value is found in the forms of
+//! [`forms`], line by line, and also the beginning of one in front of a cut mark `…`. It is not found in other encodings
+//! (base64, hexadecimal), and values shorter than [`MIN_BYTES`] are not looked for: they are in too many words.
+
+mod forms;
 
 use std::{
     borrow::Cow,
@@ -17,10 +18,7 @@ use std::{
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
 
-use super::{
-    clean::{ELLIPSIS, single_line},
-    redaction::REDACTED,
-};
+use super::{clean::ELLIPSIS, redaction::REDACTED};
 
 /// Shortest value, or line of one, that is looked for, in bytes.
 pub const MIN_BYTES: usize = 6;
@@ -28,6 +26,9 @@ pub const MIN_BYTES: usize = 6;
 /// Values remembered, and their bytes together; at either bound the oldest go.
 const MAX_VALUES: usize = 1000;
 const MAX_BYTES: usize = 256 * 1024;
+
+/// Bytes of the forms beyond the usual ones, of all values together; the newest values have theirs first.
+const MAX_OTHER_BYTES: usize = 512 * 1024;
 
 /// A longer text is looked for piece by piece, in bytes.
 const PIECE_BYTES: usize = 256;
@@ -102,9 +103,21 @@ struct Matcher {
 
 impl Matcher {
     fn new(values: &VecDeque<SecretString>) -> Self {
-        let forms = values.iter().flat_map(|value| forms(value.expose_secret()));
-        let mut pieces: Vec<Zeroizing<String>> =
-            forms.flat_map(|form| split(&form).map(|piece| piece.to_owned().into()).collect::<Vec<_>>()).collect();
+        let mut forms: Vec<Zeroizing<String>> =
+            values.iter().flat_map(|value| forms::usual(value.expose_secret())).collect();
+        let mut room = MAX_OTHER_BYTES;
+        for value in values.iter().rev().map(SecretString::expose_secret) {
+            // Most values are written the same in every language.
+            for form in forms::others(value).into_iter().filter(|form| form.as_str() != value) {
+                let Some(left) = room.checked_sub(form.len()) else { break };
+                room = left;
+                forms.push(form);
+            }
+        }
+        let mut pieces: Vec<Zeroizing<String>> = forms
+            .iter()
+            .flat_map(|form| split(form).map(|piece| piece.to_owned().into()).collect::<Vec<_>>())
+            .collect();
         pieces.sort_unstable_by(|one, other| one.as_str().cmp(other));
         pieces.dedup();
         // The kind whose size grows with the pieces alone.
@@ -149,35 +162,6 @@ impl Matcher {
     }
 }
 
-/// What a value looks like in a log; the same several times, mostly.
-fn forms(value: &str) -> Vec<Zeroizing<String>> {
-    let mut forms = Vec::new();
-    let mut add = |form: String| forms.push(Zeroizing::new(form));
-    let quoted = serde_json::to_string(value).unwrap_or_default();
-    add(quoted.trim_matches('"').to_owned());
-    add(format!("{value:?}").trim_matches('"').to_owned());
-    add(percent_encoded(value));
-    add(single_line(value, usize::MAX));
-    add(value.replace('\t', " ").chars().filter(|char| !char.is_control()).collect());
-    for line in value.split(['\n', '\r']) {
-        add(single_line(line, usize::MAX));
-        add(line.to_owned());
-    }
-    add(value.to_owned());
-    forms
-}
-
-fn percent_encoded(value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    value.bytes().fold(String::new(), |mut text, byte| {
-        match plain(byte) {
-            true => text.push(byte.into()),
-            false => text.push_str(&format!("%{byte:02X}")),
-        }
-        text
-    })
-}
-
 /// Pieces of [`PIECE_BYTES`] and a rest that is not too short to be looked for.
 fn split(form: &str) -> impl Iterator<Item = &str> {
     let mut rest = form;
@@ -205,6 +189,25 @@ mod tests {
         let known = KnownSecrets::default();
         values.iter().for_each(|value| known.learn(&(*value).to_owned().into()));
         known
+    }
+
+    #[test]
+    fn a_value_is_found_as_the_libraries_of_many_languages_quote_it() {
+        for (value, quoted) in [
+            ("ab<cd>&ef12-tail99", r#"{"t":"ab\u003ccd\u003e\u0026ef12-tail99"}"#),
+            ("pässwörd-1234", r#"{"t":"p\u00e4ssw\u00f6rd-1234"}"#),
+            ("pässwörd-1234", r#"{"t":"p\u00E4ssw\u00F6rd-1234"}"#),
+            ("key🔑key🔑999", r#"{"t":"key\ud83d\udd11key\ud83d\udd11999"}"#),
+            ("ab/cd/ef12", r#"{"t":"ab\/cd\/ef12"}"#),
+            ("äb/cd/ef12", r#"{"t":"\u00e4b\/cd\/ef12"}"#),
+            ("tab\tsep\u{7f}\u{1b}ctl99", r#"{"t":"tab\tsep\u001bctl99"}"#),
+            ("tab\tsep\u{7f}\u{1b}ctl99", r#"{"t":"tab\tsep\x7f\x1bctl99"}"#),
+            ("it's-a-\"quoted\"-one", r#"{"t":"it\'s-a-"quoted"-one"}"#),
+            ("it's-a-\"quoted\"-one", r#"{"t":"it's-a-\\\"quoted\\\"-one"}"#),
+            ("ab<cd>&ef12-tail99", r#"{"t":"ab\\u003ccd\\u003e\\u0026ef12-tail99"}"#),
+        ] {
+            assert_eq!(known(&[value]).redact(quoted), r#"{"t":"[REDACTED]"}"#, "{value:?}");
+        }
     }
 
     #[test]

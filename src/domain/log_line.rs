@@ -114,6 +114,14 @@ impl LogBuffer {
         Batch { skipped: begin.saturating_sub(from), next: begin + lines.len() as u64, lines }
     }
 
+    /// The number behind the line of this moment or, when that is gone, of the first later one; `None` when nothing is
+    /// later.
+    pub fn number_behind(&self, time: OffsetDateTime) -> Option<u64> {
+        let oldest = self.next - self.lines.len() as u64;
+        let same = self.lines.iter().rposition(|line| line.time == time).map(|at| at + 1);
+        same.or_else(|| self.lines.iter().position(|line| line.time > time)).map(|at| oldest + at as u64)
+    }
+
     /// A copy of the newest lines that `wanted` accepts, at most `limit`, oldest first.
     pub fn newest(&self, limit: usize, wanted: impl Fn(&LogLine) -> bool) -> Vec<LogLine> {
         let mut lines: Vec<_> = self.lines.iter().rev().filter(|line| wanted(line)).take(limit).cloned().collect();

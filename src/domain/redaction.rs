@@ -77,7 +77,8 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     // Key material in PEM, also when its end was cut off.
     add(r"-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|$)", |_| REDACTED.to_owned());
     // Homes of other users.
-    add(r"(?:/Users/|/home/)[^/\\\s]+([/\\]|$)", |found| format!("~{}", &found[1]));
+    // At the beginning of a path alone: `/srv/home/plugins` is nobody's home.
+    add(r"(^|[^\w.\-])(?:/Users/|/home/)[^/\\\s]+([/\\]|$)", |found| format!("{}~{}", &found[1], &found[2]));
     add(r"(^|[^\w.\-])/root([/\\]|$)", |found| format!("{}~{}", &found[1], &found[2]));
     add(r"(?i)\b[a-z]:[\\/]+users[\\/]+[^\\/\s]+([\\/]|$)", |found| format!("~{}", &found[1]));
     // Credentials in addresses of any scheme, user alone included. A password may hold any sign, so with a colon
@@ -132,6 +133,7 @@ mod tests {
             ("open /home/mira/a.sock", "open ~/a.sock"),
             ("/home/mira: denied", "/home/mira: denied"),
             ("/root/x and /Users/ann", "~/x and ~"),
+            ("\"/tmp/a/home/plugins/x\" file:///home/mira/x", "\"/tmp/a/home/plugins/x\" file://~/x"),
             (r"D:\Users\mira\k", r"~\k"),
             ("https://bot:p4ss@git.test/r", "https://[REDACTED]@git.test/r"),
             ("bearer abc.def", "Bearer [REDACTED]"),

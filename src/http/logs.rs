@@ -173,7 +173,7 @@ impl Events {
             piece.push_str(&event("skipped", None, &serde_json::json!({"count": batch.skipped})));
         }
         for (number, line) in batch.lines.iter().filter(|(_, line)| self.wanted.accepts(line)) {
-            piece.push_str(&event("line", Some(self.follower.position(*number)), line));
+            piece.push_str(&event("line", Some(self.follower.position(*number, line)), line));
         }
     }
 }

@@ -30,16 +30,18 @@ pub enum VaultOpenError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// Entries and no key.
-    #[error("the vault holds {entries} secrets and its key {} is missing: put your backup of the file back, or give the key by KANDEV_VAULT_KEY_FILE", path.display())]
+    #[error("the vault holds {entries} entries that are sealed with the key {wanted}, and {} is missing: put your backup of the file back, or give the key by KANDEV_VAULT_KEY_FILE", path.display())]
     Missing {
+        /// Id of the key that is wanted.
+        wanted: String,
         /// Where the key should be.
         path: PathBuf,
-        /// How many secrets cannot be had.
+        /// How many entries cannot be had, secrets and what belongs to saved settings.
         entries: u64,
     },
     /// Entries, and another key.
     #[error(
-        "the vault holds {entries} secrets that are sealed with the key {wanted}, and {place} has {present}: use the key that this database was last used with"
+        "the vault holds {entries} entries that are sealed with the key {wanted}, and {place} has {present}: use the key that this database was last used with"
     )]
     Wrong {
         /// Where the keys come from.
@@ -48,15 +50,15 @@ pub enum VaultOpenError {
         present: String,
         /// Id of the key that is wanted.
         wanted: String,
-        /// How many secrets cannot be had.
+        /// How many entries cannot be had, secrets and what belongs to saved settings.
         entries: u64,
     },
     /// Entries, and no proof which key is theirs.
     #[error(
-        "the vault's own entry that proves its key is missing or damaged, with {entries} secrets beside it: restore the table vault_entry from a backup of the database"
+        "the vault's own entry that proves its key is missing or damaged, with {entries} others beside it: restore the table vault_entry from a backup of the database"
     )]
     Damaged {
-        /// How many secrets there are.
+        /// How many there are.
         entries: u64,
     },
     /// The database failed.
@@ -144,7 +146,10 @@ fn refuse(
         (None, KeySource::Given { variable, .. }) => {
             return Err(KeyError::Variable { variable, reason: KeyTextError::Empty }.into());
         }
-        (None, KeySource::File(path)) => return Err(VaultOpenError::Missing { path: path.clone(), entries }),
+        (None, KeySource::File(path)) => {
+            let wanted = check.map_or("(unknown)", |check| check.key_id.as_str()).to_owned();
+            return Err(VaultOpenError::Missing { wanted, path: path.clone(), entries });
+        }
     };
     match check.map(|check| unseal(ring, check)) {
         Some(Ok(_)) => Ok(()),

@@ -243,7 +243,7 @@ async fn a_wrong_or_missing_key_ends_the_opening_and_touches_nothing(db: Db) {
     let missing = world.open_with(KeySource::File(world.key_file())).await.map(drop).unwrap_err().to_string();
     let path = world.key_file();
     let expected = format!(
-        "the vault holds 1 secrets and its key {} is missing: put your backup of the file back, or give the key by \
+        "the vault holds 1 entries that are sealed with the key {wanted}, and {} is missing: put your backup of the file back, or give the key by \
          KANDEV_VAULT_KEY_FILE",
         path.display()
     );
@@ -256,7 +256,7 @@ async fn a_wrong_or_missing_key_ends_the_opening_and_touches_nothing(db: Db) {
     let other_id = other.id().to_owned();
     let wrong = world.given(&KeyRing::of(other).text()).await.map(drop).unwrap_err().to_string();
     let expected = format!(
-        "the vault holds 1 secrets that are sealed with the key {wanted}, and KANDEV_VAULT_KEY has {other_id}: use the \
+        "the vault holds 1 entries that are sealed with the key {wanted}, and KANDEV_VAULT_KEY has {other_id}: use the \
          key that this database was last used with"
     );
     assert_eq!(wrong, expected);

@@ -264,7 +264,7 @@ async fn a_host_without_its_vaults_key_does_not_start_and_touches_nothing() {
     let before = state(&host);
     assert!(!host.spawn_or_end().await, "it starts without its key");
     assert_same(&before, &state(&host));
-    assert!(host.log().contains("the vault holds 1 secrets and its key "), "the reason is told");
+    assert!(host.log().contains("the vault holds 1 entries that are sealed with the key "), "the reason is told");
 
     host.set_env(vec![("KANDEV_VAULT_KEY".to_owned(), "1".repeat(64))]);
     assert!(!host.spawn_or_end().await, "it starts with a wrong key");

@@ -2,7 +2,7 @@
 //! caller's. Both functions block, one at a time for one id.
 
 use super::PackageStore;
-use crate::domain::id::PluginId;
+use crate::domain::{id::PluginId, version};
 use crate::failpoint;
 use crate::store::fs::FileError;
 
@@ -23,8 +23,11 @@ impl PackageStore {
     pub fn surplus(&self, keep: &Keep) -> Result<Vec<String>, FileError> {
         let mut others = self.versions(&keep.id)?;
         others.retain(|version| *version != keep.version && self.is_package(&keep.id, version));
-        let kept = others.iter().position(|version| Some(version) == keep.previous.as_ref()).unwrap_or(0);
-        Ok(others.into_iter().enumerate().filter(|(at, _)| *at != kept).map(|(_, version)| version).collect())
+        let known = others.iter().position(|version| Some(version) == keep.previous.as_ref());
+        if let Some(kept) = known.or_else(|| version::greatest(others.iter().map(String::as_str))) {
+            others.remove(kept);
+        }
+        Ok(others)
     }
 
     /// Removes the surplus.
@@ -67,18 +70,18 @@ mod tests {
     fn the_installed_version_and_one_before_stay() {
         let all = ["1.0", "1.2", "1.10", "2.0"];
         for (installed, previous, stay) in [
-            ("2.0", Some("1.0"), &["2.0", "1.0"][..]),
-            ("1.0", Some("1.2"), &["1.2", "1.0"]),
+            ("2.0", Some("1.0"), &["1.0", "2.0"][..]),
+            ("1.0", Some("1.2"), &["1.0", "1.2"]),
             // Not known, or not there.
-            ("2.0", None, &["2.0", "1.10"]),
-            ("1.2", None, &["2.0", "1.2"]),
-            ("1.2", Some("0.9"), &["2.0", "1.2"]),
+            ("2.0", None, &["1.10", "2.0"]),
+            ("1.2", None, &["1.2", "2.0"]),
+            ("1.2", Some("0.9"), &["1.2", "2.0"]),
         ] {
             let (_root, store) = store(&all);
             let keep = Keep { id: id(), version: installed.into(), previous: previous.map(str::to_owned) };
             store.prune(&keep).unwrap();
             let left = store.versions(&id()).unwrap();
-            assert_eq!(left, [&["9.0"], stay].concat(), "{installed} after {previous:?}");
+            assert_eq!(left, [stay, &["9.0"]].concat(), "{installed} after {previous:?}");
             assert!(store.data_folder(&id()).is_dir());
             assert_eq!(store.surplus(&keep).unwrap(), Vec::<String>::new());
         }

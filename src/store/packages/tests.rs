@@ -356,7 +356,7 @@ async fn a_version_that_is_there_is_not_replaced() {
 }
 
 #[tokio::test]
-async fn versions_are_listed_newest_first_and_removed_one_by_one() {
+async fn versions_are_listed_by_name_and_removed_one_by_one() {
     let world = world();
     for version in ["1.9.0", "1.10.0", "1.10.0-rc.1"] {
         world.install(version).await;
