@@ -21,7 +21,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::sleep;
+use tokio::time::{interval, sleep};
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
@@ -40,6 +40,9 @@ use crate::tls::{Identity, TlsError};
 /// How long calls in flight may go on after Shutdown; then their connections are cut. go-plugin itself cuts them at
 /// once, and its host waits 2 s for the exit.
 const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
+
+/// How far away the next timer is at most.
+const PACE: Duration = Duration::from_secs(5);
 
 /// How long a peer may take for its TLS handshake.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -136,6 +139,7 @@ pub async fn serve_with_goodbye(
         tokio::select! {
             () = server => {}
             () = cut => {}
+            () = keep_pace() => {}
         }
     };
     let goodbye = async {
@@ -145,6 +149,15 @@ pub async fn serve_with_goodbye(
     tokio::join!(calls, goodbye);
     owner.end(SHUTDOWN_GRACE).await;
     Ok(())
+}
+
+/// Runs for ever, so that the runtime always has a timer that is nearer than the deadlines that come with calls: for a
+/// timer before all others tokio wakes the thread that waits for the network, and without this each call's would be one.
+async fn keep_pace() {
+    let mut ticks = interval(PACE);
+    loop {
+        ticks.tick().await;
+    }
 }
 
 fn check_cookie(config: &ServeConfig) -> Result<(), ServeError> {

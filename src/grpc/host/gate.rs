@@ -23,7 +23,7 @@ use tonic::{
     server::NamedService,
 };
 use tower::ServiceExt;
-use tracing::{Instrument, error, info_span, warn};
+use tracing::{Instrument, debug_span, error, warn};
 
 use super::{status, table};
 use crate::domain::{capability::CapabilitySet, id::PluginId};
@@ -60,13 +60,13 @@ impl<S> Gate<S> {
     }
 
     /// Order as wire.md §4: capability first, then whether the host serves the RPC.
-    fn admit(&self, rpc: &str) -> Result<(), Status> {
+    fn admit(&self, rpc: &str) -> Result<&'static str, Status> {
         let rule = table::rule(rpc).ok_or_else(|| Status::unimplemented("the Host service has no such method"))?;
         match rule.needs {
             Some(needed) if !self.capabilities.allows(needed) => {
                 Err(Status::permission_denied(format!("capability '{needed}' not declared")))
             }
-            _ => rule.served.map_err(status::not_served),
+            _ => rule.served.map(|()| rule.rpc).map_err(status::not_served),
         }
     }
 }
@@ -90,11 +90,12 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let rpc = request.uri().path().rsplit('/').next().unwrap_or_default();
-        if let Err(refusal) = self.admit(rpc) {
-            return Box::pin(async move { Ok(refusal.into_http()) });
-        }
-        let span = info_span!("host_call", plugin.id = %self.plugin, rpc);
+        let rpc = match self.admit(request.uri().path().rsplit('/').next().unwrap_or_default()) {
+            Ok(rpc) => rpc,
+            Err(refusal) => return Box::pin(async move { Ok(refusal.into_http()) }),
+        };
+        let span = debug_span!("host_call", plugin.id = %self.plugin, rpc);
+        let plugin = self.plugin.clone();
         let (inner, permits, limit) = (self.inner.clone(), self.permits.clone(), self.message_bytes);
         let serve = async move {
             let _permit = permits.acquire().await;
@@ -104,14 +105,14 @@ where
         let served = timeout(self.timeout, serve);
         let handle = async move {
             match served.await {
-                Ok(Ok(Ok(response))) => Ok(name_the_limit(response, limit)),
+                Ok(Ok(Ok(response))) => Ok(settle(response, limit, &plugin, rpc)),
                 Ok(Ok(Err(never))) => match never {},
                 Err(_) => {
-                    warn!("a host call took too long");
+                    warn!(plugin.id = %plugin, rpc, "a host call took too long");
                     Ok(status::too_late().into_http())
                 }
                 Ok(Err(panic)) => {
-                    error!(cause = status::panic_text(&*panic), "a host call panicked");
+                    error!(plugin.id = %plugin, rpc, cause = status::panic_text(&*panic), "a host call panicked");
                     Ok(status::internal().into_http())
                 }
             }
@@ -120,12 +121,17 @@ where
     }
 }
 
-/// tonic refuses a message beyond its decoding limit with `OutOfRange`, which no handler uses; gRPC's own code for it,
-/// and what Go plugins look for, is `ResourceExhausted`.
-fn name_the_limit(response: Response<Body>, limit: u64) -> Response<Body> {
-    match Status::from_header_map(response.headers()) {
-        Some(refused) if refused.code() == Code::OutOfRange => {
+/// Tells of a fault of the host whose call it was; the cause is in the line before. tonic refuses a message beyond its
+/// decoding limit with `OutOfRange`, which no handler uses; gRPC's own code for it, and what Go plugins look for, is
+/// `ResourceExhausted`.
+fn settle(response: Response<Body>, limit: u64, plugin: &PluginId, rpc: &str) -> Response<Body> {
+    match Status::from_header_map(response.headers()).map(|refused| refused.code()) {
+        Some(Code::OutOfRange) => {
             Status::resource_exhausted(format!("the message is larger than {limit} bytes")).into_http()
+        }
+        Some(code @ (Code::Internal | Code::Unavailable | Code::DataLoss)) => {
+            warn!(plugin.id = %plugin, rpc, ?code, "a host call failed");
+            response
         }
         _ => response,
     }
