@@ -66,7 +66,7 @@ fn run(
     let address = listener.local_addr()?;
     let pace = timing.timer_pace;
     let app = move || {
-        // Once for each worker, on its own runtime.
+        #[expect(clippy::disallowed_methods, reason = "one for each worker, and it ends with the worker's runtime")]
         actix_web::rt::spawn(pace::keep(pace));
         App::new().configure(configure.clone()).wrap(from_fn(linger::hold_unread_body)).wrap(from_fn(trace::request))
     };
