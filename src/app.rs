@@ -25,6 +25,7 @@ use crate::{
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
     platform::{
+        Platform,
         housekeeping::Housekeeping,
         inbox::{Inbox, Keeper, Plugins, Standings},
         publisher::Publisher,
@@ -233,6 +234,7 @@ impl Host {
                 state,
                 configs.clone(),
                 vault.clone(),
+                Platform::new(&platform_store),
                 Arc::new(bus.clone()),
                 timing,
                 limits,
