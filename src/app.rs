@@ -26,6 +26,7 @@ use crate::{
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
     platform::{
+        Platform,
         housekeeping::Housekeeping,
         inbox::{Inbox, Keeper, Plugins, Standings},
         publisher::Publisher,
@@ -235,6 +236,7 @@ impl Host {
                 state,
                 configs.clone(),
                 vault.clone(),
+                Platform::new(&platform_store),
                 Arc::new(bus.clone()),
                 timing,
                 limits,

@@ -110,13 +110,19 @@ pub struct Granted {
     pub capabilities: CapabilitySet,
     /// Fields of its config whose values are secrets, wherever they are kept.
     pub secret_fields: BTreeSet<String>,
+    /// Repository providers that it owns.
+    pub providers: BTreeSet<String>,
 }
 
 impl From<&Manifest> for Granted {
     fn from(manifest: &Manifest) -> Self {
         let fields = Fields::of(&manifest.config_schema);
         let secret = fields.declared().map(|(field, _)| field).filter(|field| fields.is_secret(field));
-        Self { capabilities: manifest.capabilities.granted(), secret_fields: secret.map(str::to_owned).collect() }
+        Self {
+            capabilities: manifest.capabilities.granted(),
+            secret_fields: secret.map(str::to_owned).collect(),
+            providers: manifest.repository_providers.iter().cloned().collect(),
+        }
     }
 }
 

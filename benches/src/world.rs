@@ -17,11 +17,12 @@ use kandev_host::{
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
-    platform::inbox::Inbox,
+    platform::{Platform, inbox::Inbox},
     process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
     store::{
-        db::Db, inbox::InboxStore, log_files::LogFiles, packages::PackageStore, plugin_config::PluginConfigs,
-        plugin_state::StateStore, records::RecordStore, run_folder::RunFolder, trust::TrustStore,
+        db::Db, inbox::InboxStore, log_files::LogFiles, packages::PackageStore, platform::PlatformStore,
+        plugin_config::PluginConfigs, plugin_state::StateStore, records::RecordStore, run_folder::RunFolder,
+        trust::TrustStore,
     },
     vault::{KeySource, Vault},
 };
@@ -95,6 +96,7 @@ impl World {
             state.clone(),
             configs.clone(),
             vault.clone(),
+            Platform::new(&PlatformStore::new(db.clone())),
             Arc::new(bus.clone()),
             timing,
             limits,

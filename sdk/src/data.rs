@@ -26,9 +26,9 @@ received! {
         created_at: String,
         /// When it was changed last.
         updated_at: String,
-        /// When work began; many hosts do not say.
+        /// When work began; older hosts do not say.
         started_at: Option<String>,
-        /// When it was done; many hosts do not say.
+        /// When it was done; older hosts do not say.
         completed_at: Option<String>,
         /// The task it is part of; `None` for a root.
         parent_id: Option<String>,

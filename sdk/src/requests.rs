@@ -47,7 +47,7 @@ sent! {
         workspace_id: Option<String>,
         /// The workflow; `None` for the workspace's default.
         workflow_id: Option<String>,
-        /// The step; `None` for the workflow's first.
+        /// The step; `None` for the workflow's start step, else its first.
         workflow_step_id: Option<String>,
         /// The title, required, 60 characters at most.
         title: String,
@@ -55,13 +55,13 @@ sent! {
         description: String,
         /// The task it is part of.
         parent_id: Option<String>,
-        /// Whether an agent begins at once.
+        /// Whether an agent begins at once. The task is made either way: a host that cannot start one says so in its log.
         start_agent: bool,
         /// What it works on.
         repositories: Vec<NewTaskRepository>,
         /// How the agent begins.
         launch: Option<LaunchOptions>,
-        /// Whatever you like; the key `source` is the host's.
+        /// Whatever you like; it is kept under the key `plugin:<id>`. The key `source` is the host's.
         metadata: Object,
     }
 

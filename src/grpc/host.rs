@@ -4,18 +4,29 @@
 //! what they may do at all was settled by the gate before.
 
 mod config;
+mod data;
 mod events;
 mod gate;
+mod messages;
+mod profiles;
+mod repositories;
 mod secrets;
+mod sessions;
 mod state;
 mod status;
 mod table;
+mod task_trees;
+mod task_writes;
+mod tasks;
+mod wire;
+mod workflows;
+mod workspaces;
 
 use std::{collections::BTreeSet, sync::Arc};
 
 pub use events::EventSink;
 use kandev_proto::v1::{
-    DeleteSecretRequest, DeleteSecretResponse, DeleteStateRequest, DeleteStateResponse, EmitEventRequest,
+    self, DeleteSecretRequest, DeleteSecretResponse, DeleteStateRequest, DeleteStateResponse, EmitEventRequest,
     EmitEventResponse, GetConfigRequest, GetConfigResponse, GetSecretRequest, GetSecretResponse, GetStateRequest,
     GetStateResponse, ListStateRequest, ListStateResponse, RevealSecretRequest, RevealSecretResponse, SetSecretRequest,
     SetSecretResponse, SetStateRequest, SetStateResponse,
@@ -23,10 +34,11 @@ use kandev_proto::v1::{
 };
 use tonic::{Request, Response, Status, async_trait, service::Routes};
 
-use self::secrets::Confidant;
+use self::{data::Data, secrets::Confidant};
 use crate::{
     config::{Limits, Timing},
     domain::{id::PluginId, tenancy::Tenancy},
+    platform::Platform,
     process::{Granted, HostServiceFactory},
     store::{plugin_config::PluginConfigs, plugin_state::StateStore},
     vault::Vault,
@@ -38,23 +50,25 @@ pub struct HostServices {
     state: StateStore,
     configs: PluginConfigs,
     vault: Vault,
+    platform: Platform,
     events: Arc<dyn EventSink>,
     bounds: gate::Bounds,
 }
 
 impl HostServices {
-    /// A factory over the host's stores and event bus.
+    /// A factory over the host's stores, services and event bus.
     pub fn new(
         state: StateStore,
         configs: PluginConfigs,
         vault: Vault,
+        platform: Platform,
         events: Arc<dyn EventSink>,
         timing: &Timing,
         limits: &Limits,
     ) -> Self {
         let Limits { host_calls: calls, message_bytes, .. } = *limits;
         let bounds = gate::Bounds { calls, timeout: timing.host_call_timeout, message_bytes };
-        Self { state, configs, vault, events, bounds }
+        Self { state, configs, vault, platform, events, bounds }
     }
 }
 
@@ -67,6 +81,7 @@ impl HostServiceFactory for HostServices {
             vault: self.vault.under(tenancy),
             tenancy: tenancy.clone(),
             secret_fields: granted.secret_fields.clone(),
+            data: Data { platform: self.platform.clone(), plugin: id.clone(), providers: granted.providers.clone() },
             events: self.events.clone(),
         };
         let bytes = usize::try_from(self.bounds.message_bytes).unwrap_or(usize::MAX);
@@ -84,6 +99,7 @@ struct HostService {
     tenancy: Tenancy,
     events: Arc<dyn EventSink>,
     secret_fields: BTreeSet<String>,
+    data: Data,
 }
 
 impl HostService {
@@ -138,6 +154,87 @@ impl Host for HostService {
 
     async fn reveal_secret(&self, request: Request<RevealSecretRequest>) -> Reply<RevealSecretResponse> {
         secrets::reveal(self.secrets(), request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_tasks(&self, request: Request<v1::ListTasksRequest>) -> Reply<v1::ListTasksResponse> {
+        tasks::list(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_task(&self, request: Request<v1::GetTaskRequest>) -> Reply<v1::GetTaskResponse> {
+        tasks::get(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_workspaces(&self, request: Request<v1::ListWorkspacesRequest>) -> Reply<v1::ListWorkspacesResponse> {
+        workspaces::list(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_workflows(&self, request: Request<v1::ListWorkflowsRequest>) -> Reply<v1::ListWorkflowsResponse> {
+        workflows::list(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_workflow_steps(
+        &self,
+        request: Request<v1::ListWorkflowStepsRequest>,
+    ) -> Reply<v1::ListWorkflowStepsResponse> {
+        workflows::steps(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_agent_profiles(
+        &self,
+        request: Request<v1::ListAgentProfilesRequest>,
+    ) -> Reply<v1::ListAgentProfilesResponse> {
+        profiles::of_agents(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_executor_profiles(
+        &self,
+        request: Request<v1::ListExecutorProfilesRequest>,
+    ) -> Reply<v1::ListExecutorProfilesResponse> {
+        profiles::of_executors(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_repositories(
+        &self,
+        request: Request<v1::ListRepositoriesRequest>,
+    ) -> Reply<v1::ListRepositoriesResponse> {
+        repositories::list(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_sessions(&self, request: Request<v1::ListSessionsRequest>) -> Reply<v1::ListSessionsResponse> {
+        sessions::list(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_session_code_stats(
+        &self,
+        request: Request<v1::ListSessionCodeStatsRequest>,
+    ) -> Reply<v1::ListSessionCodeStatsResponse> {
+        sessions::code_stats(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn list_messages(&self, request: Request<v1::ListMessagesRequest>) -> Reply<v1::ListMessagesResponse> {
+        messages::list(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn create_task(&self, request: Request<v1::CreateTaskRequest>) -> Reply<v1::CreateTaskResponse> {
+        task_writes::create(&self.data, request.into_inner()).await
+    }
+
+    async fn update_task(&self, request: Request<v1::UpdateTaskRequest>) -> Reply<v1::UpdateTaskResponse> {
+        task_writes::update(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn preview_plugin_owned_task_tree(
+        &self,
+        request: Request<v1::PreviewPluginOwnedTaskTreeRequest>,
+    ) -> Reply<v1::PreviewPluginOwnedTaskTreeResponse> {
+        task_trees::preview(&self.data, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn delete_plugin_owned_task_tree(
+        &self,
+        request: Request<v1::DeletePluginOwnedTaskTreeRequest>,
+    ) -> Reply<v1::DeletePluginOwnedTaskTreeResponse> {
+        task_trees::delete(&self.data, request.into_inner()).await.map(Response::new)
     }
 }
 

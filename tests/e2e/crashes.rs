@@ -7,6 +7,7 @@
 
 mod folder;
 mod moments;
+mod platform;
 mod settings;
 mod vault;
 mod versions;
@@ -39,6 +40,8 @@ drain_grace = "300ms"
 stop_grace = "500ms"
 term_grace = "300ms"
 "#;
+
+const RIGHTS: &str = "capabilities:\n  secrets: true\n  api_read: [tasks]\n  api_write: [tasks]";
 
 const SCHEMA: &str = r#"
 config_schema:
@@ -137,10 +140,8 @@ struct Archives {
 
 impl Archives {
     async fn of(guest: Guest) -> Self {
-        let package = |version| {
-            Package::of(guest, ID, version)
-                .manifest(|text| text.replace("capabilities:", "capabilities:\n  secrets: true") + SCHEMA)
-        };
+        let package =
+            |version| Package::of(guest, ID, version).manifest(|text| text.replace("capabilities:", RIGHTS) + SCHEMA);
         let lame = package("1.1.0").switches(&json!({"crash_before_handshake": 3}));
         Self {
             old: package("1.0.0").archive().await,
@@ -196,7 +197,7 @@ fn every_failpoint_of_the_sources_is_drawn() {
     let mut found = BTreeSet::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
     let drawn = NAMED.iter().map(|(_, name, _, _)| *name);
-    let named: BTreeSet<_> = drawn.chain([ELSEWHERE, UNREACHED]).map(str::to_owned).collect();
+    let named: BTreeSet<_> = drawn.chain([ELSEWHERE]).map(str::to_owned).collect();
     assert_eq!(named, found);
     assert!(draw(SEED, true).len() >= 50);
 }
@@ -204,11 +205,6 @@ fn every_failpoint_of_the_sources_is_drawn() {
 /// Met only when a package has the kept version's number; `upgrade::a_crash_while_a_package_takes_the_kept_versions_place…`
 /// kills there.
 const ELSEWHERE: &str = "upgrade.set_aside";
-
-/// Nothing that a client or a plugin can ask for writes to the platform yet, so no command of a running host comes here:
-/// a scenario belongs to the first route that does. That the next host publishes what was only committed is tested
-/// without this kill, by `event_log::what_a_host_committed_and_did_not_publish…`.
-const UNREACHED: &str = "platform.committed";
 
 /// The names of all failpoints below a folder.
 fn collect(folder: &Path, names: &mut BTreeSet<String>) {
@@ -270,6 +266,7 @@ async fn prepare(host: &mut Host, scenario: Scenario, archives: &Archives) {
         Family::Settings => settings::prepare(host, archives).await,
         Family::Folder => folder::prepare(host, scenario, archives).await,
         Family::Vault => vault::prepare(host, scenario, archives).await,
+        Family::Platform => platform::prepare(host, archives).await,
     }
 }
 
@@ -280,6 +277,7 @@ async fn operate(host: &Host, scenario: Scenario, archives: &Archives) -> Option
         Family::Settings => Some(settings::operate(host, scenario).await),
         Family::Folder => Some(folder::operate(host).await),
         Family::Vault => vault::operate(host, scenario).await,
+        Family::Platform => Some(platform::operate(host).await),
     }
 }
 
@@ -290,6 +288,7 @@ async fn check(host: &mut Host, outcome: &Outcome<'_>, archives: &Archives) {
         Family::Settings => settings::check(host, outcome).await,
         Family::Folder => folder::check(host, outcome).await,
         Family::Vault => vault::check(host, outcome).await,
+        Family::Platform => platform::check(host, outcome).await,
     }
 }
 
@@ -299,6 +298,7 @@ enum Family {
     Settings,
     Folder,
     Vault,
+    Platform,
 }
 
 /// Gives the command and has the host die; what it answered before, if anything.

@@ -61,7 +61,13 @@ async fn every_call_is_served_by_this_host() {
     std::fs::write(host.plugins().join("every-call.config.yml"), "greeting: hi\n").expect("a config");
     let told = webhook(&host, "every-call/webhooks/run?note=x").await;
     let stored = json!({"text": "x", "greeting": "hi"});
-    assert_eq!(told, json!({"before": null, "stored": stored, "keys": ["note"], "after": null}));
+    let mut platform = json!({"task": null});
+    let kinds = ["workspaces", "workflows", "steps", "repositories", "agent_profiles", "executor_profiles", "tasks"];
+    for kind in kinds.into_iter().chain(["sessions", "sessions_with_statistics", "messages"]) {
+        platform[kind] = json!(0);
+    }
+    let expected = json!({"before": null, "stored": stored, "keys": ["note"], "after": null, "platform": platform});
+    assert_eq!(told, expected);
 
     let event_id = host.publish("demo.hello", json!({"n": 1})).await;
     let seen = eventually_some("both events", || async {

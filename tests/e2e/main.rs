@@ -15,6 +15,7 @@ mod event_log;
 mod events;
 mod examples;
 mod host_calls;
+mod host_data;
 mod inbox;
 mod leaks;
 mod lifecycle;

@@ -1,7 +1,10 @@
 //! The plugin itself. Events are kept in the state, the webhook `run` makes each Host call once, `seen` answers what
 //! was kept.
 
-use kandev_plugin_sdk::{Event, Host, Plugin, Result, WebhookRequest, WebhookResponse};
+use kandev_plugin_sdk::{
+    Event, Host, MessageFilter, NewTask, Plugin, Result, SessionFilter, TaskFilter, TaskUpdate, WebhookRequest,
+    WebhookResponse,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -68,7 +71,46 @@ async fn run(host: &Host, note: Option<String>) -> Result<Value> {
     let after = state.get::<Value>("note").await?;
 
     host.emit("ran", &json!({"greeting": greeting})).await?;
-    Ok(json!({"before": before, "stored": stored, "keys": keys, "after": after}))
+    let platform = platform(host).await?;
+    Ok(json!({"before": before, "stored": stored, "keys": keys, "after": after, "platform": platform}))
+}
+
+/// How much there is of everything; and with a single workspace, a task from its making to its end.
+async fn platform(host: &Host) -> Result<Value> {
+    let workspaces = host.workspaces().all().await?;
+    let workflows = host.workflows("").all().await?;
+    let (mut steps, mut repositories) = (0, 0);
+    for workflow in &workflows {
+        steps += host.workflow_steps(&workflow.id).await?.len();
+    }
+    for workspace in &workspaces {
+        repositories += host.repositories(&workspace.id).all().await?.len();
+    }
+    let task = if workspaces.len() == 1 { Some(own_task(host).await?) } else { None };
+    Ok(json!({
+        "workspaces": workspaces.len(),
+        "workflows": workflows.len(),
+        "steps": steps,
+        "repositories": repositories,
+        "agent_profiles": host.agent_profiles().all().await?.len(),
+        "executor_profiles": host.executor_profiles().all().await?.len(),
+        "tasks": host.tasks(TaskFilter::default()).all().await?.len(),
+        "sessions": host.sessions(SessionFilter::default()).all().await?.len(),
+        "sessions_with_statistics": host.session_code_stats(SessionFilter::default()).all().await?.len(),
+        "messages": host.messages(MessageFilter::default()).all().await?.len(),
+        "task": task,
+    }))
+}
+
+/// Made, changed, read and deleted again.
+async fn own_task(host: &Host) -> Result<Value> {
+    let made = host.create_task(NewTask { title: "A task of every-call".to_owned(), ..NewTask::default() }).await?;
+    let done = TaskUpdate { id: made.id.clone(), state: Some("COMPLETED".to_owned()), ..TaskUpdate::default() };
+    host.update_task(done).await?;
+    let state = host.task(&made.id).await?.state;
+    let previewed = host.preview_task_tree(&made.id).await?.len();
+    let deleted = host.delete_task_tree(&made.id).await?.len();
+    Ok(json!({"state": state, "previewed": previewed, "deleted": deleted}))
 }
 
 /// What was kept.

@@ -69,7 +69,7 @@ impl Host {
         items!(self, list_workspaces, workspaces, |page| v1::ListWorkspacesRequest { page })
     }
 
-    /// The workflows of a workspace. `ListWorkflows`; capability `api_read: [workflows]`.
+    /// The workflows of a workspace, of all of them for `""`. `ListWorkflows`; capability `api_read: [workflows]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {
@@ -155,8 +155,8 @@ impl Host {
         items!(self, list_sessions, sessions, |page| v1::ListSessionsRequest { filter: Some(filter.clone()), page })
     }
 
-    /// How many lines each of these sessions wrote, oldest session first. `ListSessionCodeStats`; capability
-    /// `api_read: [sessions]`.
+    /// How many lines each of these sessions wrote, in the order of [`Host::sessions`] (older hosts: the other way round).
+    /// `ListSessionCodeStats`; capability `api_read: [sessions]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {
@@ -176,7 +176,7 @@ impl Host {
         })
     }
 
-    /// The messages that the filter takes. `ListMessages`; capability `api_read: [messages]`.
+    /// The messages that the filter takes, oldest first. `ListMessages`; capability `api_read: [messages]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {

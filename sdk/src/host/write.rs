@@ -12,7 +12,8 @@ use crate::{
 };
 
 impl Host {
-    /// Creates a task. `CreateTask`; capability `api_write: [tasks]`.
+    /// Creates a task, and tells `task.created`. Made twice it is there twice. `CreateTask`; capability
+    /// `api_write: [tasks]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {
@@ -43,8 +44,8 @@ impl Host {
         task_of(self.call(|mut host| async move { host.update_task(request).await }).await?.task)
     }
 
-    /// Sends a text to a task's agent, in the task's primary session unless one is named. `SendMessage`; capability
-    /// `api_write: [messages]`.
+    /// Sends a text to a task's agent, in the task's primary session unless one is named; a host without agents does not
+    /// serve it. `SendMessage`; capability `api_write: [messages]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {

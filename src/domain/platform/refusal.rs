@@ -226,6 +226,9 @@ pub enum Refusal {
     /// The task's root carries another one's tag.
     #[error("capability 'plugin_owned_tasks' not declared")]
     ForeignTree,
+    /// A remote repository names a provider that the plugin does not own.
+    #[error("capability 'repository_provider:{0}' not declared")]
+    ForeignProvider(String),
     /// A plugin's tree holds someone else's task.
     #[error("plugin-owned task tree contains adopted or user-owned children; detach them before deleting")]
     MixedTree,
@@ -241,7 +244,7 @@ impl Refusal {
             Self::NotFound { .. } => Class::NotFound,
             Self::Stale { .. } => Class::Stale,
             Self::NotEmpty { .. } | Self::SessionOver(_) | Self::MixedTree | Self::KeyReused => Class::Conflict,
-            Self::ForeignTree => Class::Forbidden,
+            Self::ForeignTree | Self::ForeignProvider(_) => Class::Forbidden,
             Self::Required(_)
             | Self::TitleTooLong
             | Self::NoDefaultWorkspace

@@ -223,12 +223,17 @@ pub fn check_title(title: &str) -> Result<(), Refusal> {
 }
 
 impl NewTask {
-    /// The checks that need no row: title, then metadata, then the rest (host-data.md §6.1).
-    pub fn check(&self) -> Result<(), Refusal> {
+    /// The checks that come before anything else is looked at: a title, and the metadata.
+    pub fn check_begins(&self) -> Result<(), Refusal> {
         if self.title.trim().is_empty() {
             return Err(Refusal::Required("title"));
         }
-        check_new_metadata(&self.metadata)?;
+        check_new_metadata(&self.metadata)
+    }
+
+    /// The checks that need no row: title, then metadata, then the rest (host-data.md §6.1).
+    pub fn check(&self) -> Result<(), Refusal> {
+        self.check_begins()?;
         check_repositories(&self.repositories)?;
         check_title(&self.title)?;
         check_text("description", &self.description)?;

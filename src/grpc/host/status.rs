@@ -3,12 +3,16 @@
 
 use std::any::Any;
 
-use tonic::Status;
+use tonic::{Code, Status};
 use tracing::{error, warn};
 
 use crate::{
     actors::PublishError,
-    domain::clean,
+    domain::{
+        clean,
+        platform::refusal::{Class, Refusal},
+    },
+    platform::PlatformError,
     store::{db::DbFault, plugin_config::ConfigError, plugin_state::StateError},
     vault::VaultError,
 };
@@ -52,6 +56,26 @@ fn of_database(fault: &DbFault) -> Status {
             internal()
         }
     }
+}
+
+/// Answer to what the platform refused or could not do.
+pub fn of_platform(error: PlatformError) -> Status {
+    match error {
+        PlatformError::Refused(refusal) => of_refusal(refusal),
+        PlatformError::Database(fault) => of_database(&fault),
+    }
+}
+
+/// Answer to what a rule of the platform is against: its text is the contract's and for the plugin.
+pub fn of_refusal(refusal: Refusal) -> Status {
+    let code = match refusal.class() {
+        Class::Invalid => Code::InvalidArgument,
+        Class::NotFound => Code::NotFound,
+        Class::Stale => Code::Aborted,
+        Class::Conflict => Code::FailedPrecondition,
+        Class::Forbidden => Code::PermissionDenied,
+    };
+    Status::new(code, refusal.to_string())
 }
 
 /// Answer to an event that was not published.

@@ -31,10 +31,11 @@ use crate::{
     actors::PublishError,
     domain::capability::{Capability, CapabilitySet},
     grpc::testing::{channel, serve},
-    store::db,
+    store::{db, platform::PlatformStore},
     vault::KeySource,
 };
 
+mod data;
 mod secrets;
 
 /// Records the names; `panic` panics, `big`, `foreign`, `gone` and `bad` are refused, `wait` waits for a permit.
@@ -82,12 +83,17 @@ async fn world(limits: Limits, bus: FakeBus) -> World {
 
 async fn timed_world(timing: &Timing, limits: Limits, bus: FakeBus) -> World {
     let (folder, db) = db::tests::sqlite().await;
+    world_on(folder, db, timing, limits, bus).await
+}
+
+async fn world_on(folder: TempDir, db: db::Db, timing: &Timing, limits: Limits, bus: FakeBus) -> World {
     let bus = Arc::new(bus);
     let configs = PluginConfigs::new(folder.path().to_owned(), &limits);
     let key = KeySource::File(folder.path().join("vault.key"));
     let vault = Vault::open(db.clone(), key, &limits).await.unwrap();
-    let services =
-        HostServices::new(StateStore::new(db.clone(), &limits), configs, vault.clone(), bus.clone(), timing, &limits);
+    let platform = Platform::new(&PlatformStore::new(db.clone()));
+    let state = StateStore::new(db.clone(), &limits);
+    let services = HostServices::new(state, configs, vault.clone(), platform, bus.clone(), timing, &limits);
     World { services, db, vault, bus, tenancy: Tenancy::default(), folder }
 }
 
@@ -183,12 +189,7 @@ async fn each_rpc_passes_with_its_capability_and_with_no_other() {
 async fn an_rpc_that_comes_later_says_which_resource_is_missing() {
     let world = default_world().await;
     let channel = world.channel(Capability::all()).await;
-    let expected = [
-        ("ListTasks", "tasks"),
-        ("ListSessionCodeStats", "sessions"),
-        ("InvokeUtilityAgent", "utility_agent"),
-        ("DeletePluginOwnedTaskTree", "plugin_owned_task_trees"),
-    ];
+    let expected = [("SendMessage", "messages"), ("InvokeUtilityAgent", "utility_agent")];
     for (rpc, resource) in expected {
         let refused = call(&channel, rpc).await.unwrap_err();
         assert_eq!(refused.code(), Code::Unimplemented);

@@ -5,8 +5,8 @@ use super::{
     Left::{self, Lawful, New, Nothing, Old, TakenOver},
 };
 use Scenario::{
-    Boot, FailedUpgrade, FirstKey, Install, Restart, Rollback, Rotate, SaveFileOnly, SaveWithSecret, Sync, SyncMissing,
-    Uninstall, Upgrade, UpgradeOff, WriteSecret,
+    Boot, CreateTask, FailedUpgrade, FirstKey, Install, Restart, Rollback, Rotate, SaveFileOnly, SaveWithSecret, Sync,
+    SyncMissing, Uninstall, Upgrade, UpgradeOff, WriteSecret,
 };
 
 /// What is under way when the host dies.
@@ -37,6 +37,8 @@ pub enum Scenario {
     FirstKey,
     /// By a plugin.
     WriteSecret,
+    /// By a plugin.
+    CreateTask,
 }
 
 impl Scenario {
@@ -56,6 +58,7 @@ impl Scenario {
         Rotate,
         FirstKey,
         WriteSecret,
+        CreateTask,
     ];
 
     pub fn family(self) -> Family {
@@ -64,6 +67,7 @@ impl Scenario {
             SaveWithSecret | SaveFileOnly => Family::Settings,
             Sync | SyncMissing => Family::Folder,
             Rotate | FirstKey | WriteSecret => Family::Vault,
+            CreateTask => Family::Platform,
         }
     }
 
@@ -171,4 +175,5 @@ pub const NAMED: &[(Scenario, &str, u32, Left)] = &[
     (FirstKey, "vault.key.made", 1, Old),
     (WriteSecret, "vault.writing", 1, Old),
     (WriteSecret, "vault.written", 1, New),
+    (CreateTask, "platform.committed", 1, New),
 ];

@@ -1,0 +1,29 @@
+//! CreateTask and UpdateTask (host-data.md §6.1, §6.2). The services own the rules and tell the events.
+
+use kandev_proto::v1::{CreateTaskRequest, CreateTaskResponse, UpdateTaskRequest, UpdateTaskResponse};
+use tonic::{Response, Status, metadata::MetadataValue};
+
+use super::{data::Data, status, wire};
+
+/// Metadata of an answer with something to say beside its message.
+pub const NOTICE: &str = "kandev-notice";
+/// What it says when a plugin wants an agent for its task: starting one is fire and forget, the task is there.
+pub const NO_AGENTS: &str = "no agent runtime is connected: the task was created, no agent was started";
+
+pub async fn create(data: &Data, request: CreateTaskRequest) -> Result<Response<CreateTaskResponse>, Status> {
+    let new = wire::new_task(request, |provider| data.providers.contains(provider)).map_err(status::of_refusal)?;
+    let task = data.platform.tasks.create(&data.by(), &new).await.map_err(status::of_platform)?.task;
+    let id = task.id.clone();
+    let mut response = Response::new(CreateTaskResponse { task: Some(task.into()) });
+    if new.launch.is_some() {
+        tracing::warn!(task.id = %id, "{NO_AGENTS}");
+        response.metadata_mut().insert(NOTICE, MetadataValue::from_static(NO_AGENTS));
+    }
+    Ok(response)
+}
+
+pub async fn update(data: &Data, request: UpdateTaskRequest) -> Result<UpdateTaskResponse, Status> {
+    let (id, patch) = wire::task_patch(request).map_err(status::of_refusal)?;
+    let task = data.platform.tasks.update(&data.by(), &id, &patch, None).await.map_err(status::of_platform)?;
+    Ok(UpdateTaskResponse { task: Some(task.into()) })
+}
