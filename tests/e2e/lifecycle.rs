@@ -289,34 +289,54 @@ on_both!(of_two_installs_of_one_id_at_once_exactly_one_wins, |guest| {
     host.status("demo", "active").await;
 });
 
-/// Ten crash-looping plugins while an operator clicks everything: the host stays up and every plugin ends in a lawful
-/// state.
+fn looping(id: &str) -> Package {
+    Package::of(Guest::Rust, id, "1.0.0").switches(&json!({"exit_after_handshake_ms": 100}))
+}
+
+/// Field case 21: ten crash-looping plugins while an operator clicks everything: the host stays up and every plugin ends in
+/// a lawful state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_loops_and_a_busy_operator_leave_every_plugin_in_a_lawful_state() {
     let host = Host::start_with(Settings::toml(FAST)).await;
     let ids: Vec<String> = (0..10).map(|n| format!("loop-{n}")).collect();
+    let mut packages = Vec::new();
     for id in &ids {
-        let package = Package::of(Guest::Rust, id, "1.0.0").switches(&json!({"exit_after_handshake_ms": 100}));
-        host.upload(package.archive().await).await.expect(201);
+        let archive = looping(id).archive().await;
+        host.upload(archive.clone()).await.expect(201);
+        packages.push(archive);
     }
-    let click = async |id: &str, turn: usize| {
-        let answer = match turn % 3 {
-            0 => host.command(id, "enable").await,
-            1 => host.command(id, "disable").await,
-            _ => host.get(&format!("/api/plugins/{id}")).await,
+    let click = async |n: usize, turn: usize| {
+        let path = format!("/api/plugins/{}", ids[n]);
+        let answer = match turn % 6 {
+            0 | 3 => host.command(&ids[n], "enable").await,
+            1 => host.command(&ids[n], "disable").await,
+            2 => host.post("/api/plugins/sync", json!({})).await,
+            4 => host.get(&path).await,
+            _ => {
+                let gone = host.request(Method::DELETE, &path, None).await;
+                assert!([200, 404, 409].contains(&gone.status), "{gone:?}");
+                host.upload(packages[n].clone()).await
+            }
         };
-        assert!([200, 409, 422, 502, 500, 503].contains(&answer.status), "{answer:?}");
+        assert!([200, 201, 404, 409, 422, 429, 500, 502, 503].contains(&answer.status), "{answer:?}");
         assert_ne!(answer.body["code"], "internal", "{answer:?}");
     };
-    let clicks = ids.iter().enumerate().map(|(n, id)| async move {
-        for turn in 0..12 {
-            click(id, turn + n).await;
+    let until = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    let clicks = (0..ids.len()).map(|n| async move {
+        for turn in 0.. {
+            if tokio::time::Instant::now() >= until {
+                return;
+            }
+            click(n, turn + n).await;
         }
     });
     tokio::time::timeout(std::time::Duration::from_secs(120), futures_util::future::join_all(clicks))
         .await
         .expect("every click is answered");
-    for id in &ids {
+    for (n, id) in ids.iter().enumerate() {
+        if host.get(&format!("/api/plugins/{id}")).await.status == 404 {
+            host.upload(packages[n].clone()).await.expect(201);
+        }
         host.command(id, "disable").await.expect(200);
     }
     assert_eq!(host.plugin_processes(), Vec::<i32>::new());
