@@ -2,7 +2,7 @@
 //!
 //! `redaction` knows what secrets look like; this knows what they are: every value that went to the plugin or came from
 //! it by GetConfig, GetSecret, SetSecret and RevealSecret since the host's start. A value is found in the forms of
-//! [`forms`], line by line, and also the beginning of one in front of a cut mark `…`. It is not found in other encodings
+//! `forms`, line by line, and also the beginning of one in front of a cut mark `…`. It is not found in other encodings
 //! (base64, hexadecimal), and values shorter than [`MIN_BYTES`] are not looked for: they are in too many words.
 
 mod forms;

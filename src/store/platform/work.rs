@@ -50,7 +50,7 @@ impl PlatformStore {
     /// Does one unit of work in a scope: `work` reads, changes and tells by the [`Work`] it is given. With a key, it is done once
     /// for that key, and the same answer is given again (`Idempotency-Key`).
     ///
-    /// When the connection is lost it is done again ([`Db::repeat`]). A commit whose answer was lost is noticed by its
+    /// When the connection is lost it is done again (`Db::repeat`). A commit whose answer was lost is noticed by its
     /// events; work that tells nothing must leave the same rows when it is done twice.
     pub async fn write<T, F>(
         &self,
