@@ -258,14 +258,10 @@ impl SettingsHandle {
         Ok(shown)
     }
 
-    /// The secrets that a stored config refers to, for judging a new one. What cannot be had is left
-    /// out: a damaged entry must not keep its owner from setting it anew.
+    /// The secrets that a stored config refers to, for judging a new one. What cannot be had is left out: a damaged entry
+    /// must not keep its owner from setting it anew.
     async fn secrets_of(&self, id: &PluginId, stored: &StoredConfig) -> BTreeMap<String, SecretString> {
-        let marked = |(field, value): (&String, &Value)| {
-            let entry = VaultId::config(id, field);
-            (value.as_str()? == entry.marker()).then(|| (field.clone(), entry))
-        };
-        let (fields, ids): (Vec<String>, Vec<VaultId>) = stored.values.iter().filter_map(marked).unzip();
+        let (fields, ids): (Vec<String>, Vec<VaultId>) = VaultId::referred(id, &stored.values).unzip();
         let secrets = self.vault.get_many(&ids).await.unwrap_or_default();
         fields.into_iter().zip(secrets).filter_map(|(field, secret)| Some((field, secret?))).collect()
     }

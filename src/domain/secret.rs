@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{clean::quote, id::PluginId};
@@ -111,6 +112,14 @@ impl VaultId {
     /// What stands for the secret in a config file: `vault:<id>` (rest.md §4). Only this exact text counts.
     pub fn marker(&self) -> String {
         format!("vault:{}", self.text)
+    }
+
+    /// The fields of a config that hold their own secret's marker, with the entries that they refer to.
+    pub fn referred(plugin: &PluginId, config: &Map<String, Value>) -> impl Iterator<Item = (String, Self)> {
+        config.iter().filter_map(|(field, value)| {
+            let id = Self::config(plugin, field);
+            (value.as_str()? == id.marker()).then(|| (field.clone(), id))
+        })
     }
 
     /// Whether a database can hold the id. PostgreSQL stores no zero byte.

@@ -31,11 +31,7 @@ pub async fn get(
 /// Puts secrets in the place of their markers. Only the exact marker of this plugin and field counts (rest.md §4).
 async fn resolve(config: &mut Map<String, Value>, secrets: Confidant<'_>) -> Result<(), Status> {
     let Confidant { vault, plugin, known } = secrets;
-    let secret = |(field, value): (&String, &Value)| {
-        let id = VaultId::config(plugin, field);
-        (value.as_str()? == id.marker()).then(|| (field.clone(), id))
-    };
-    let (fields, ids): (Vec<String>, Vec<VaultId>) = config.iter().filter_map(secret).unzip();
+    let (fields, ids): (Vec<String>, Vec<VaultId>) = VaultId::referred(plugin, config).unzip();
     let secrets = vault.get_many(&ids).await.map_err(|error| {
         // The database's fault is told with the first field.
         let at = ids.iter().position(|id| error.entry() == Some(id.as_str())).unwrap_or_default();
