@@ -270,6 +270,7 @@ impl Host {
             registry: registry.clone(),
             settings,
             events: bus,
+            platform: Platform::new(&platform_store),
             vault,
             inbox: Inbox::new(inbox),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,

@@ -355,8 +355,10 @@ pub struct Limits {
     pub boot_parallelism: usize,
     /// Saves of one plugin's settings that are under way or wait; one more: 429. Default 100.
     pub config_saves: usize,
-    /// JSON body of a request that is neither a package nor an event. Default 64 KiB.
+    /// JSON body of a request that is about neither a package, an event nor the platform. Default 64 KiB.
     pub request_bytes: u64,
+    /// JSON body of a request about the platform. Default 4 MiB: the longest message with every character escaped.
+    pub platform_bytes: u64,
     /// Threads that serve REST requests. Default 2: they parse and wait, the work is done elsewhere.
     pub http_workers: usize,
     /// Client connections of one worker; more wait to be accepted. Default 4096.
@@ -406,6 +408,7 @@ impl Default for Limits {
             boot_parallelism: 4,
             config_saves: 100,
             request_bytes: 64 * KIB,
+            platform_bytes: 4 * MIB,
             http_workers: 2,
             http_connections: 4096,
         }

@@ -4,6 +4,9 @@
 //! one map from errors to answers. One file a resource. Nothing here decides about plugins or touches the database.
 
 mod body;
+mod change;
+mod document;
+mod endpoint;
 mod error;
 mod events;
 mod gate;
@@ -14,6 +17,7 @@ mod linger;
 mod logs;
 mod measure;
 mod metrics;
+mod platform;
 mod plugins;
 mod query;
 mod routes;
@@ -45,7 +49,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
-    platform::inbox::Inbox,
+    platform::{Platform, inbox::Inbox},
     process::usage::UsageSampler,
     store::{packages::PackageStore, trust::TrustStore},
     vault::Vault,
@@ -59,6 +63,8 @@ pub struct Services {
     pub settings: SettingsHandle,
     /// The event bus.
     pub events: EventBusHandle,
+    /// What plugins live in.
+    pub platform: Platform,
     /// The operator's secrets.
     pub vault: Vault,
     /// The operator's inbox.

@@ -57,6 +57,50 @@ pub enum Action {
     InboxMarkRead,
     /// Take an item of the inbox out of sight.
     InboxDismiss,
+    /// See the document of the API and its page.
+    DocsRead,
+    /// Read the log of events.
+    EventRead,
+    /// See workspaces.
+    WorkspaceRead,
+    /// Make and change workspaces.
+    WorkspaceWrite,
+    /// Delete a workspace with everything in it.
+    WorkspaceDelete,
+    /// See workflows, their steps and templates.
+    WorkflowRead,
+    /// Make, change, order and delete workflows and their steps.
+    WorkflowWrite,
+    /// See tasks.
+    TaskRead,
+    /// Make, change, move and put away tasks.
+    TaskWrite,
+    /// Delete tasks.
+    TaskDelete,
+    /// See repositories.
+    RepositoryRead,
+    /// Add, change and remove repositories.
+    RepositoryWrite,
+    /// See agents and their profiles.
+    AgentRead,
+    /// Make, change and delete agent profiles.
+    AgentWrite,
+    /// See executors and their profiles.
+    ExecutorRead,
+    /// Make, change and delete executors and their profiles.
+    ExecutorWrite,
+    /// See sessions and their turns.
+    SessionRead,
+    /// Begin sessions, and note what was read of them.
+    SessionWrite,
+    /// Read the messages of sessions.
+    MessageRead,
+    /// Record messages in sessions.
+    MessageWrite,
+    /// See the commits and snapshots of sessions.
+    CodeRead,
+    /// Report commits and snapshots of sessions.
+    CodeWrite,
 }
 
 /// What an action is about, for listings.
@@ -66,7 +110,7 @@ pub enum Group {
     Host,
     /// Plugins and their life.
     Plugins,
-    /// The event bus.
+    /// The event bus and its log.
     Events,
     /// Secrets and the vault that keeps them.
     Secrets,
@@ -74,6 +118,82 @@ pub enum Group {
     Trust,
     /// The operator's inbox.
     Inbox,
+    /// The document of the API.
+    Docs,
+    /// Workspaces.
+    Workspaces,
+    /// Workflows, their steps and templates.
+    Workflows,
+    /// Tasks.
+    Tasks,
+    /// Repositories of workspaces.
+    Repositories,
+    /// Agents and their profiles.
+    Agents,
+    /// Executors and their profiles.
+    Executors,
+    /// Sessions of work on tasks: turns, messages, commits, snapshots.
+    Sessions,
+}
+
+impl Group {
+    /// Every group, in the order of the catalogue.
+    pub const ALL: &'static [Self] = &[
+        Self::Host,
+        Self::Plugins,
+        Self::Events,
+        Self::Secrets,
+        Self::Trust,
+        Self::Inbox,
+        Self::Docs,
+        Self::Workspaces,
+        Self::Workflows,
+        Self::Tasks,
+        Self::Repositories,
+        Self::Agents,
+        Self::Executors,
+        Self::Sessions,
+    ];
+
+    /// The stable name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Plugins => "plugins",
+            Self::Events => "events",
+            Self::Secrets => "secrets",
+            Self::Trust => "trust",
+            Self::Inbox => "inbox",
+            Self::Docs => "docs",
+            Self::Workspaces => "workspaces",
+            Self::Workflows => "workflows",
+            Self::Tasks => "tasks",
+            Self::Repositories => "repositories",
+            Self::Agents => "agents",
+            Self::Executors => "executors",
+            Self::Sessions => "sessions",
+        }
+    }
+
+    /// One line for people.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::Host => "The host itself",
+            Self::Plugins => "Plugins and their life",
+            Self::Events => "The event bus and its log",
+            Self::Secrets => "Secrets and the vault that keeps them",
+            Self::Trust => "Trusted keys",
+            Self::Inbox => "The operator's inbox",
+            Self::Docs => "The document of the API",
+            Self::Workspaces => "Workspaces",
+            Self::Workflows => "Workflows, their steps and templates",
+            Self::Tasks => "Tasks",
+            Self::Repositories => "Repositories of workspaces",
+            Self::Agents => "Agents and their profiles",
+            Self::Executors => "Executors and their profiles",
+            Self::Sessions => "Sessions of work on tasks: turns, messages, commits, snapshots",
+        }
+    }
 }
 
 impl Action {
@@ -104,6 +224,28 @@ impl Action {
         Self::InboxRead,
         Self::InboxMarkRead,
         Self::InboxDismiss,
+        Self::DocsRead,
+        Self::EventRead,
+        Self::WorkspaceRead,
+        Self::WorkspaceWrite,
+        Self::WorkspaceDelete,
+        Self::WorkflowRead,
+        Self::WorkflowWrite,
+        Self::TaskRead,
+        Self::TaskWrite,
+        Self::TaskDelete,
+        Self::RepositoryRead,
+        Self::RepositoryWrite,
+        Self::AgentRead,
+        Self::AgentWrite,
+        Self::ExecutorRead,
+        Self::ExecutorWrite,
+        Self::SessionRead,
+        Self::SessionWrite,
+        Self::MessageRead,
+        Self::MessageWrite,
+        Self::CodeRead,
+        Self::CodeWrite,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -134,6 +276,28 @@ impl Action {
             Self::InboxRead => "inbox:read",
             Self::InboxMarkRead => "inbox:mark_read",
             Self::InboxDismiss => "inbox:dismiss",
+            Self::DocsRead => "docs:read",
+            Self::EventRead => "event:read",
+            Self::WorkspaceRead => "workspace:read",
+            Self::WorkspaceWrite => "workspace:write",
+            Self::WorkspaceDelete => "workspace:delete",
+            Self::WorkflowRead => "workflow:read",
+            Self::WorkflowWrite => "workflow:write",
+            Self::TaskRead => "task:read",
+            Self::TaskWrite => "task:write",
+            Self::TaskDelete => "task:delete",
+            Self::RepositoryRead => "repository:read",
+            Self::RepositoryWrite => "repository:write",
+            Self::AgentRead => "agent:read",
+            Self::AgentWrite => "agent:write",
+            Self::ExecutorRead => "executor:read",
+            Self::ExecutorWrite => "executor:write",
+            Self::SessionRead => "session:read",
+            Self::SessionWrite => "session:write",
+            Self::MessageRead => "message:read",
+            Self::MessageWrite => "message:write",
+            Self::CodeRead => "code:read",
+            Self::CodeWrite => "code:write",
         }
     }
 
@@ -153,12 +317,25 @@ impl Action {
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
-            Self::EventPublish => Group::Events,
+            Self::EventPublish | Self::EventRead => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
             }
             Self::TrustRead | Self::TrustWrite => Group::Trust,
             Self::InboxRead | Self::InboxMarkRead | Self::InboxDismiss => Group::Inbox,
+            Self::DocsRead => Group::Docs,
+            Self::WorkspaceRead | Self::WorkspaceWrite | Self::WorkspaceDelete => Group::Workspaces,
+            Self::WorkflowRead | Self::WorkflowWrite => Group::Workflows,
+            Self::TaskRead | Self::TaskWrite | Self::TaskDelete => Group::Tasks,
+            Self::RepositoryRead | Self::RepositoryWrite => Group::Repositories,
+            Self::AgentRead | Self::AgentWrite => Group::Agents,
+            Self::ExecutorRead | Self::ExecutorWrite => Group::Executors,
+            Self::SessionRead
+            | Self::SessionWrite
+            | Self::MessageRead
+            | Self::MessageWrite
+            | Self::CodeRead
+            | Self::CodeWrite => Group::Sessions,
         }
     }
 
@@ -190,6 +367,28 @@ impl Action {
             Self::InboxRead => "read the inbox",
             Self::InboxMarkRead => "mark an item of the inbox as read",
             Self::InboxDismiss => "take an item of the inbox out of sight",
+            Self::DocsRead => "read the document of the API",
+            Self::EventRead => "read the log of events",
+            Self::WorkspaceRead => "see workspaces",
+            Self::WorkspaceWrite => "make and change workspaces",
+            Self::WorkspaceDelete => "delete a workspace with everything in it",
+            Self::WorkflowRead => "see workflows, their steps and templates",
+            Self::WorkflowWrite => "make, change, order and delete workflows and their steps",
+            Self::TaskRead => "see tasks",
+            Self::TaskWrite => "make, change, move and put away tasks",
+            Self::TaskDelete => "delete tasks",
+            Self::RepositoryRead => "see repositories",
+            Self::RepositoryWrite => "add, change and remove repositories",
+            Self::AgentRead => "see agents and their profiles",
+            Self::AgentWrite => "make, change and delete agent profiles",
+            Self::ExecutorRead => "see executors and their profiles",
+            Self::ExecutorWrite => "make, change and delete executors and their profiles",
+            Self::SessionRead => "see sessions and their turns",
+            Self::SessionWrite => "begin sessions, and note what was read of them",
+            Self::MessageRead => "read the messages of sessions",
+            Self::MessageWrite => "record messages in sessions",
+            Self::CodeRead => "see the commits and snapshots of sessions",
+            Self::CodeWrite => "report commits and snapshots of sessions",
         }
     }
 }

@@ -22,10 +22,10 @@ pub fn authorize(principal: Principal, action: Action) -> Decision {
     }
 }
 
-/// Open to everyone: probes, and webhooks since their callers prove themselves to the plugin (rest.md §1).
+/// Open to everyone: probes, the document of the API, and webhooks since their callers prove themselves to the plugin (rest.md §1).
 const fn is_public(action: Action) -> bool {
     match action {
-        Action::HealthRead | Action::PluginWebhook => true,
+        Action::HealthRead | Action::DocsRead | Action::PluginWebhook => true,
         Action::MetricsRead
         | Action::PluginRead
         | Action::PluginInstall
@@ -48,7 +48,28 @@ const fn is_public(action: Action) -> bool {
         | Action::TrustWrite
         | Action::InboxRead
         | Action::InboxMarkRead
-        | Action::InboxDismiss => false,
+        | Action::InboxDismiss
+        | Action::EventRead
+        | Action::WorkspaceRead
+        | Action::WorkspaceWrite
+        | Action::WorkspaceDelete
+        | Action::WorkflowRead
+        | Action::WorkflowWrite
+        | Action::TaskRead
+        | Action::TaskWrite
+        | Action::TaskDelete
+        | Action::RepositoryRead
+        | Action::RepositoryWrite
+        | Action::AgentRead
+        | Action::AgentWrite
+        | Action::ExecutorRead
+        | Action::ExecutorWrite
+        | Action::SessionRead
+        | Action::SessionWrite
+        | Action::MessageRead
+        | Action::MessageWrite
+        | Action::CodeRead
+        | Action::CodeWrite => false,
     }
 }
 
@@ -57,13 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anonymous_callers_reach_probes_and_public_webhooks_only() {
+    fn anonymous_callers_reach_probes_the_document_and_public_webhooks_only() {
         let open: Vec<_> = Action::ALL
             .iter()
             .copied()
             .filter(|action| authorize(Principal::Anonymous, *action) == Decision::Allow)
             .collect();
-        assert_eq!(open, [Action::HealthRead, Action::PluginWebhook]);
+        assert_eq!(open, [Action::HealthRead, Action::PluginWebhook, Action::DocsRead]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! What is the host's own trouble is answered with a fixed text; its own text is logged here, once.
 
 mod keys;
+mod platform;
 
 use std::{fmt, time::Duration};
 
@@ -13,6 +14,7 @@ use actix_web::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
@@ -21,6 +23,7 @@ use crate::{
         config_schema::Violation,
         id::PluginId,
         package::PackageError,
+        platform::refusal::Refusal,
         redaction,
         relay::{AnswerError, HeaderNotText},
         shared_secret::SharedSecretError,
@@ -28,6 +31,7 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
+    platform::PlatformError,
     store::{db::DbFault, inbox::InboxError, plugin_config::ConfigError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
@@ -98,6 +102,8 @@ pub enum ApiError {
     TooManyInstalls,
     /// The inbox does not know the item, or its database fails.
     Inbox(InboxError),
+    /// The platform refuses or its database fails.
+    Platform(PlatformError),
     /// A query that cannot be taken. The text is for the caller.
     Query(String),
     /// Too many clients follow logs.
@@ -144,14 +150,20 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// The body of every error answer.
-#[derive(Serialize)]
-struct ErrorBody<'a> {
+#[derive(Serialize, ToSchema)]
+#[schema(as = Error)]
+pub(super) struct ErrorBody<'a> {
+    /// For people; it may change.
     error: &'a str,
+    /// For programs; it is stable.
     code: &'static str,
     /// Every broken rule of a config.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schema(value_type = Vec<Object>, required = false)]
     violations: &'a [Violation],
+    /// More about the error, for programs.
     #[serde(skip_serializing_if = "Value::is_null")]
+    #[schema(value_type = Object, required = false)]
     details: Value,
 }
 
@@ -203,6 +215,7 @@ impl ApiError {
             ),
             Self::TooManyInstalls => too_many_installs(),
             Self::Inbox(error) => describe_inbox(error),
+            Self::Platform(error) => platform::describe(error),
             Self::Query(text) => plain(StatusCode::BAD_REQUEST, "invalid_query", text),
             Self::TooManyFollowers => plain(
                 StatusCode::TOO_MANY_REQUESTS,
@@ -340,13 +353,19 @@ fn describe_settings(error: &SettingsError) -> Described {
 fn describe_inbox(error: &InboxError) -> Described {
     match error {
         InboxError::NotFound => plain(StatusCode::NOT_FOUND, "inbox_item_not_found", error),
-        InboxError::Database(fault @ (DbFault::Lost(_) | DbFault::Unavailable(_))) => plain(
+        InboxError::Database(fault) => describe_database(fault),
+    }
+}
+
+fn describe_database(fault: &DbFault) -> Described {
+    match fault {
+        DbFault::Lost(_) | DbFault::Unavailable(_) => plain(
             StatusCode::SERVICE_UNAVAILABLE,
             "database_unavailable",
             "the database does not answer, try again; the host's log has the reason",
         )
         .with_note(chain(fault)),
-        InboxError::Database(DbFault::Statement(_)) => trouble(error),
+        DbFault::Statement(_) => trouble(fault),
     }
 }
 
@@ -460,6 +479,7 @@ from!(
     Registry(RegistryError),
     Settings(SettingsError),
     Inbox(InboxError),
+    Platform(PlatformError),
     Publish(PublishError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),
@@ -467,6 +487,12 @@ from!(
     Shared(SharedError),
     Rotate(RotateError),
 );
+
+impl From<Refusal> for ApiError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Platform(refusal.into())
+    }
+}
 
 impl From<VaultError> for ApiError {
     fn from(error: VaultError) -> Self {

@@ -6,64 +6,18 @@ use std::collections::BTreeMap;
 use actix_web::{
     HttpMessage, HttpRequest, Route,
     dev::ServiceRequest,
-    http::Method,
     middleware::{Next, from_fn},
     web::{self, ServiceConfig},
 };
 
 use super::{
-    ApiError, events, gate, health, inbox, install, logs, metrics, plugins, query::Takes, secrets, settings, trust,
-    upgrade, vault, webhooks,
+    ApiError, document,
+    endpoint::{Endpoint, delete, get, patch, post, put},
+    events, gate, health, inbox, install, logs, metrics, platform, plugins,
+    query::Takes,
+    secrets, settings, trust, upgrade, vault, webhooks,
 };
 use crate::domain::action::Action;
-
-/// One method of one path.
-struct Endpoint {
-    method: Method,
-    path: &'static str,
-    /// The path for people, in figures, spans and log lines.
-    shown: &'static str,
-    action: Action,
-    handler: fn() -> Route,
-    takes: Takes,
-}
-
-impl Endpoint {
-    const fn takes(mut self, takes: Takes) -> Self {
-        self.takes = takes;
-        self
-    }
-
-    const fn new(method: Method, path: &'static str, action: Action, handler: fn() -> Route) -> Self {
-        Self { method, path, shown: path, action, handler, takes: Takes::Nothing }
-    }
-
-    /// For a path whose pattern has the router's own notation in it.
-    const fn shown_as(mut self, path: &'static str) -> Self {
-        self.shown = path;
-        self
-    }
-}
-
-const fn get(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint::new(Method::GET, path, action, handler)
-}
-
-const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint::new(Method::POST, path, action, handler)
-}
-
-const fn put(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint::new(Method::PUT, path, action, handler)
-}
-
-const fn patch(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint::new(Method::PATCH, path, action, handler)
-}
-
-const fn delete(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
-    Endpoint::new(Method::DELETE, path, action, handler)
-}
 
 /// A webhook's key and what follows it; the handler takes both apart from the raw address.
 const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
@@ -71,8 +25,8 @@ const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
 /// The same for people.
 const WEBHOOK_SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
 
-/// Every route of the host.
-static TABLE: &[Endpoint] = &[
+/// Routes of the host and its plugins. Those of the platform stand with their handlers.
+static HOST: &[Endpoint] = &[
     // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
     // `PluginWebhookAuthenticated` when the manifest wants a login.
     get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
@@ -80,6 +34,9 @@ static TABLE: &[Endpoint] = &[
     get("/health", Action::HealthRead, || web::to(health::alive)),
     get("/ready", Action::HealthRead, || web::to(health::ready)),
     // The handler asks for `MetricsRead`, unless `metrics.public` is set.
+    get("/api/openapi.json", Action::DocsRead, || web::to(document::read)),
+    get("/api/docs", Action::DocsRead, || web::to(document::page)),
+    get("/api/docs/{file:.*}", Action::DocsRead, || web::to(document::page_file)).shown_as("/api/docs/{file}"),
     get("/metrics", Action::HealthRead, || web::to(metrics::read)),
     get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
     post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)).takes(Takes::Parameters),
@@ -111,6 +68,11 @@ static TABLE: &[Endpoint] = &[
     post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
 ];
 
+/// Every route, in the order in which paths are tried.
+pub fn all() -> impl Iterator<Item = &'static Endpoint> {
+    [HOST].into_iter().chain(platform::ROUTES.iter().copied()).flatten()
+}
+
 /// The path of the route that took a request, as it is shown in figures, spans and log lines. Asking actix for it would
 /// match the address against every pattern again.
 #[derive(Clone, Copy)]
@@ -120,10 +82,10 @@ pub struct Pattern(pub &'static str);
 /// unknown paths 404.
 pub fn configure(config: &mut ServiceConfig) {
     let mut methods: BTreeMap<&str, Vec<&Endpoint>> = BTreeMap::new();
-    for endpoint in TABLE {
+    for endpoint in all() {
         methods.entry(endpoint.path).or_default().push(endpoint);
     }
-    for endpoint in TABLE {
+    for endpoint in all() {
         // Taken out with the path's first entry, so that each path is registered once and in order.
         let Some(endpoints) = methods.remove(endpoint.path) else { continue };
         let allow = endpoints.iter().map(|endpoint| endpoint.method.as_str()).collect::<Vec<_>>().join(", ");

@@ -35,7 +35,22 @@ impl Executors {
 
     /// A page of profiles by executor, then name, then id. One whose executor is gone has no type.
     pub async fn profiles(&self, scope: &Scope, page: &PageRequest) -> Result<Page<ExecutorProfile>, PlatformError> {
-        self.store.executor_profiles(scope, page).await
+        self.store.executor_profiles(scope, None, page).await
+    }
+
+    /// A page of an executor's profiles by name, then id.
+    pub async fn profiles_of(
+        &self,
+        scope: &Scope,
+        executor_id: &str,
+        page: &PageRequest,
+    ) -> Result<Page<ExecutorProfile>, PlatformError> {
+        self.store.executor_profiles(scope, Some(executor_id), page).await
+    }
+
+    /// How many profiles there are, of one executor or of all.
+    pub async fn count_profiles(&self, scope: &Scope, executor_id: Option<&str>) -> Result<u64, PlatformError> {
+        self.store.count_executor_profiles(scope, executor_id).await
     }
 
     /// One profile.

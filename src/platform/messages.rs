@@ -1,11 +1,15 @@
 //! Messages. What is for agents only is kept, and shown to nobody else.
 
+use time::Duration;
+
 use super::{By, PlatformError, Versioned as _, new_id, sessions};
 use crate::{
     domain::platform::{
         Scope,
+        cursor::{self, Key, List},
         event::{self, Happened},
         message::{Message, MessageFilter, MessagePatch, NewMessage},
+        micros,
         page::{Page, PageRequest},
         session::Session,
         task::SOURCE,
@@ -13,6 +17,31 @@ use crate::{
     },
     store::platform::{PlatformStore, Work},
 };
+
+/// Which messages, by another one of the same session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Side {
+    /// Those before it.
+    Before(Message),
+    /// Those after it.
+    After(Message),
+}
+
+impl Side {
+    fn has(&self, found: &Message) -> bool {
+        let key = |message: &Message| (message.created_at, message.id.clone());
+        match self {
+            Self::Before(message) => key(found) < key(message),
+            Self::After(message) => key(found) > key(message),
+        }
+    }
+}
+
+/// Where the list goes on after this message.
+fn beyond(message: &Message, newest_first: bool) -> String {
+    let list = if newest_first { List::MessagesNewestFirst } else { List::Messages };
+    cursor::encode(list, &[Key::Int(micros(message.created_at)), Key::Text(message.id.clone())])
+}
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -35,6 +64,40 @@ impl Messages {
         page: &PageRequest,
     ) -> Result<Page<Message>, PlatformError> {
         self.store.messages(scope, filter, newest_first, page).await
+    }
+
+    /// How many messages such a list has.
+    pub async fn count(&self, scope: &Scope, filter: &MessageFilter) -> Result<u64, PlatformError> {
+        self.store.count_messages(scope, filter).await
+    }
+
+    /// At most `limit` messages of a session on one side of others of it, the oldest or the newest first.
+    pub async fn around(
+        &self,
+        scope: &Scope,
+        session_id: &str,
+        sides: &[Side],
+        newest_first: bool,
+        limit: u32,
+    ) -> Result<Page<Message>, PlatformError> {
+        let mut filter = MessageFilter { session_ids: vec![session_id.to_owned()], ..MessageFilter::default() };
+        let mut begin = String::new();
+        for side in sides {
+            match (side, newest_first) {
+                (Side::After(message), false) | (Side::Before(message), true) => begin = beyond(message, newest_first),
+                (Side::Before(message), false) => filter.until = Some(message.created_at + Duration::microseconds(1)),
+                (Side::After(message), true) => filter.since = Some(message.created_at),
+            }
+        }
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        let mut page = self.list(scope, &filter, newest_first, &PageRequest::new(limit, &begin)).await?;
+        // Messages of one moment are told apart by their ids.
+        let outside = |found: &Message| sides.iter().any(|side| !side.has(found));
+        if let Some(end) = page.items.iter().position(outside) {
+            page.items.truncate(end);
+            page.next_cursor = None;
+        }
+        Ok(page)
     }
 
     /// One message.

@@ -35,6 +35,11 @@ impl Repositories {
         self.store.repositories(scope, workspace_id, page).await
     }
 
+    /// How many repositories that list has.
+    pub async fn count(&self, scope: &Scope, workspace_id: &str) -> Result<u64, PlatformError> {
+        self.store.count_repositories(scope, workspace_id).await
+    }
+
     /// One repository that was not deleted.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Repository, PlatformError> {
         let repository: Repository = self.store.find(scope, id).await?;

@@ -37,6 +37,12 @@ impl Sessions {
         self.store.sessions(scope, filter, page).await
     }
 
+    /// How many sessions such a list has.
+    pub async fn count(&self, scope: &Scope, filter: &SessionFilter) -> Result<u64, PlatformError> {
+        filter.check()?;
+        self.store.count_sessions(scope, filter).await
+    }
+
     /// One session.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Session, PlatformError> {
         self.store.find(scope, id).await

@@ -80,6 +80,12 @@ impl Tasks {
         self.store.tasks_at(scope, filter, part).await
     }
 
+    /// How many tasks such a list has.
+    pub async fn count(&self, scope: &Scope, filter: &TaskFilter) -> Result<u64, PlatformError> {
+        filter.check()?;
+        self.store.count_tasks(scope, filter).await
+    }
+
     /// One task, whatever it is: put away, quick chat, automation run.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Task, PlatformError> {
         self.store.task(scope, id).await

@@ -36,6 +36,11 @@ impl Workflows {
         self.store.workflows(scope, workspace_id, page).await
     }
 
+    /// How many workflows that list has.
+    pub async fn count(&self, scope: &Scope, workspace_id: &str) -> Result<u64, PlatformError> {
+        self.store.count_workflows(scope, workspace_id).await
+    }
+
     /// One workflow.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Workflow, PlatformError> {
         self.store.find(scope, id).await
@@ -48,6 +53,12 @@ impl Workflows {
             Err(PlatformError::Refused(Refusal::NotFound { .. })) => Ok(Vec::new()),
             Err(error) => Err(error),
         }
+    }
+
+    /// All steps of the workflows of a workspace that are not hidden: by workflow, then by place.
+    pub async fn steps_of_workspace(&self, scope: &Scope, workspace_id: &str) -> Result<Vec<Step>, PlatformError> {
+        let workspace: Workspace = self.store.find(scope, workspace_id).await?;
+        self.store.steps_of_workspace(&workspace.id).await
     }
 
     /// One step.

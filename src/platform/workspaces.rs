@@ -30,6 +30,11 @@ impl Workspaces {
         self.store.workspaces(scope, page).await
     }
 
+    /// How many workspaces there are.
+    pub async fn count(&self, scope: &Scope) -> Result<u64, PlatformError> {
+        self.store.count_workspaces(scope).await
+    }
+
     /// One workspace.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<Workspace, PlatformError> {
         self.store.find(scope, id).await

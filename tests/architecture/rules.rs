@@ -41,7 +41,7 @@ const PARTS: [Part; 20] = [
 ];
 
 /// What `domain` may name beside `std`: crates without I/O, clock and async.
-const PURE_CRATES: [&str; 19] = [
+const PURE_CRATES: [&str; 20] = [
     "std",
     "core",
     "alloc",
@@ -61,6 +61,8 @@ const PURE_CRATES: [&str; 19] = [
     "thiserror",
     "time",
     "unicode_normalization",
+    // Describes a shape, as serde does.
+    "utoipa",
     // Making one needs a clock or dice, which the callers have.
     "uuid",
 ];

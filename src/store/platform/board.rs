@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select};
+use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
 
 use super::{PlatformError, PlatformStore, Record, Work, listing::Listing, record, tasks::within};
 use crate::{
@@ -73,15 +73,16 @@ pub(super) fn agent_profiles() -> Listing<agent_profile::Entity> {
     }
 }
 
-/// Executor profiles by executor, then name, then id.
-pub(super) fn executor_profiles() -> Listing<executor_profile::Entity> {
+/// Executor profiles by executor, then name, then id; of one executor, or of all.
+pub(super) fn executor_profiles(executor: Option<&str>) -> Listing<executor_profile::Entity> {
     use executor_profile::{Column, Entity};
     let asc = |column| (column, Order::Asc);
+    let wanted = executor.map(|id| page::ids(&[id.to_owned()]).unwrap_or_default());
     Listing {
         list: List::ExecutorProfiles,
         select: Entity::find(),
         order: [Column::ExecutorId, Column::Name, Column::Id].map(asc).to_vec(),
-        leading: None,
+        leading: wanted.map(|ids| (Column::ExecutorId, ids)),
     }
 }
 
@@ -99,6 +100,11 @@ impl PlatformStore {
         self.records(&workspaces(scope), page).await
     }
 
+    /// How many workspaces the list has.
+    pub async fn count_workspaces(&self, scope: &Scope) -> Result<u64, PlatformError> {
+        self.count(&workspaces(scope)).await
+    }
+
     /// A page of workflows, of one workspace or (empty) of all.
     pub async fn workflows(
         &self,
@@ -107,6 +113,28 @@ impl PlatformStore {
         page: &PageRequest,
     ) -> Result<Page<Workflow>, PlatformError> {
         self.records(&workflows(scope, workspace_id), page).await
+    }
+
+    /// How many workflows the list has.
+    pub async fn count_workflows(&self, scope: &Scope, workspace_id: &str) -> Result<u64, PlatformError> {
+        self.count(&workflows(scope, workspace_id)).await
+    }
+
+    /// All steps of the workflows of a workspace that are not hidden: by workflow, then by place.
+    pub async fn steps_of_workspace(&self, workspace_id: &str) -> Result<Vec<Step>, PlatformError> {
+        use workflow_step::{Column, Entity};
+        let workflows = workflow::Entity::find()
+            .select_only()
+            .column(workflow::Column::Id)
+            .filter(workflow::Column::WorkspaceId.eq(workspace_id.replace('\0', "")))
+            .filter(workflow::Column::Hidden.eq(false));
+        let query = Entity::find()
+            .filter(Column::WorkflowId.in_subquery(workflows.into_query()))
+            .order_by_asc(Column::WorkflowId)
+            .order_by_asc(Column::Position)
+            .order_by_asc(Column::Id);
+        let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
+        Ok(record::all_of(rows)?)
     }
 
     /// All steps of a workflow, by place.
@@ -124,6 +152,11 @@ impl PlatformStore {
         page: &PageRequest,
     ) -> Result<Page<Repository>, PlatformError> {
         self.records(&repositories(scope, workspace_id), page).await
+    }
+
+    /// How many repositories the list has.
+    pub async fn count_repositories(&self, scope: &Scope, workspace_id: &str) -> Result<u64, PlatformError> {
+        self.count(&repositories(scope, workspace_id)).await
     }
 
     /// All agents, in display order.
@@ -155,16 +188,25 @@ impl PlatformStore {
         Ok(record::all_of(rows)?)
     }
 
-    /// A page of executor profiles with the types of their executors.
+    /// How many executor profiles the list has.
+    pub async fn count_executor_profiles(&self, scope: &Scope, executor: Option<&str>) -> Result<u64, PlatformError> {
+        if !scope.sees_instance() {
+            return Ok(0);
+        }
+        self.count(&executor_profiles(executor)).await
+    }
+
+    /// A page of executor profiles with the types of their executors; of one executor, or of all.
     pub async fn executor_profiles(
         &self,
         scope: &Scope,
+        executor: Option<&str>,
         page: &PageRequest,
     ) -> Result<Page<ExecutorProfile>, PlatformError> {
         if !scope.sees_instance() {
             return Ok(Page::default());
         }
-        let mut page = self.records::<ExecutorProfile>(&executor_profiles(), page).await?;
+        let mut page = self.records::<ExecutorProfile>(&executor_profiles(executor), page).await?;
         let types = self.executor_types(&page.items).await?;
         for profile in &mut page.items {
             profile.executor_type = types.get(&profile.executor_id).copied();

@@ -5,8 +5,8 @@
 //! database chooses.
 
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, ModelTrait, Order, QueryFilter, QueryOrder, QuerySelect as _,
-    QueryTrait, Select, Statement, Value,
+    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, ModelTrait, Order, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect as _, QueryTrait, Select, Statement, Value,
     sea_query::{ArrayType, Asterisk, Expr, ExprTrait as _, IntoIden as _, Query, SelectStatement, UnionType},
 };
 
@@ -49,6 +49,19 @@ where
         rows.truncate(limit);
         let next = rows.last().filter(|_| more).map(|last| self.cursor(last));
         Ok((rows, next))
+    }
+
+    /// How many rows the whole list has.
+    pub async fn count(&self, connection: &impl ConnectionTrait) -> Result<u64, PlatformError>
+    where
+        E::Model: Sync,
+    {
+        let select = match &self.leading {
+            None => self.select.clone(),
+            Some((_, values)) if values.is_empty() => return Ok(0),
+            Some((column, values)) => self.select.clone().filter(column.is_in(values)),
+        };
+        Ok(PaginatorTrait::count(select, connection).await?)
     }
 
     /// The query of a page; none when nothing can match.

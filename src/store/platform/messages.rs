@@ -66,6 +66,11 @@ fn first_micros(at: OffsetDateTime) -> i64 {
 }
 
 impl PlatformStore {
+    /// How many messages the list has.
+    pub async fn count_messages(&self, scope: &Scope, filter: &MessageFilter) -> Result<u64, PlatformError> {
+        self.count(&listing(scope, filter, false)).await
+    }
+
     /// A page of messages.
     pub async fn messages(
         &self,

@@ -53,7 +53,8 @@ fn statements(backend: DbBackend) -> Vec<(String, Statement)> {
     list!("workflows of one", board::workflows(scope, "w"));
     list!("repositories", board::repositories(scope, "w"));
     list!("agent profiles", board::agent_profiles());
-    list!("executor profiles", board::executor_profiles());
+    list!("executor profiles", board::executor_profiles(None));
+    list!("executor profiles of one", board::executor_profiles(Some("e")));
     let task = TaskFilter::default;
     list!("tasks", tasks::listing(scope, &task()));
     for ids in [&["a"][..], &["a", "b", "c"]] {

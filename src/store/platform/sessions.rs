@@ -66,6 +66,11 @@ impl PlatformStore {
         self.records(&listing(List::Sessions, scope, filter), page).await
     }
 
+    /// How many sessions the list has.
+    pub async fn count_sessions(&self, scope: &Scope, filter: &SessionFilter) -> Result<u64, PlatformError> {
+        self.count(&listing(List::Sessions, scope, filter)).await
+    }
+
     /// The session that messages to a task go to.
     pub async fn primary_session(&self, scope: &Scope, task_id: &str) -> Result<Option<Session>, PlatformError> {
         let query = primary(task_id);
@@ -106,6 +111,15 @@ impl PlatformStore {
     }
 
     /// A page of things.
+    /// How many rows a list has.
+    pub(super) async fn count<E>(&self, listing: &Listing<E>) -> Result<u64, PlatformError>
+    where
+        E: EntityTrait,
+        E::Model: sea_orm::ModelTrait<Entity = E> + Sync,
+    {
+        self.db.repeat(async || listing.count(self.db.reader()).await).await
+    }
+
     pub(super) async fn records<R: Record>(
         &self,
         listing: &Listing<R::Entity>,

@@ -152,10 +152,7 @@ impl PlatformStore {
         let listing = listing(scope, filter);
         let work = async || {
             let connection = self.db.reader();
-            let total = match &listing.leading {
-                None => listing.select.clone().count(connection).await?,
-                Some((column, values)) => listing.select.clone().filter(column.is_in(values)).count(connection).await?,
-            };
+            let total = listing.count(connection).await?;
             let backend = connection.get_database_backend();
             let query = listing.restricted(backend, listing.select.clone(), part.offset, part.limit);
             let Some(query) = query else { return Ok((Vec::new(), 0)) };
@@ -164,6 +161,11 @@ impl PlatformStore {
             Ok::<_, PlatformError>((with_repositories(connection, record::all_of(rows)?).await?, total))
         };
         self.db.repeat(work).await
+    }
+
+    /// How many tasks such a list has.
+    pub async fn count_tasks(&self, scope: &Scope, filter: &TaskFilter) -> Result<u64, PlatformError> {
+        self.count(&listing(scope, filter)).await
     }
 
     /// The task of a workspace with this external id.
