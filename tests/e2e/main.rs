@@ -21,6 +21,8 @@ mod leaks;
 mod lifecycle;
 mod logs;
 mod packages;
+mod platform_rest;
+mod platform_writes;
 mod rest;
 mod secrets;
 mod sync;

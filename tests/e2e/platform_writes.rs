@@ -1,0 +1,199 @@
+//! Changes by REST beside each other, twice, late and wrong: versions, idempotency keys, many writers, bad bodies.
+
+use futures_util::future::join_all;
+use reqwest::Method;
+use serde_json::{Value, json};
+use test_postgres::Server;
+
+use crate::{
+    on_databases,
+    support::{
+        Host,
+        host::TOKEN,
+        raw::{Raw, request},
+    },
+};
+
+const PLAIN: &str = "";
+
+/// Status, `ETag` and body of an answer to a request with headers.
+async fn ask(host: &Host, method: Method, path: &str, headers: &[(&str, &str)], body: Value) -> (u16, String, Value) {
+    let mut request = host.client().request(method, format!("{}{path}", host.url())).bearer_auth(TOKEN).json(&body);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = request.send().await.unwrap();
+    let tag = answer.headers().get("etag").map(|tag| tag.to_str().unwrap().to_owned());
+    (answer.status().as_u16(), tag.unwrap_or_default(), answer.json().await.unwrap())
+}
+
+async fn task(host: &Host) -> String {
+    host.post("/api/v1/workspaces", json!({"name": "w"})).await.expect(200);
+    let task = host.post("/api/v1/tasks", json!({"title": "t"})).await.expect(200);
+    format!("/api/v1/tasks/{}", task["id"].as_str().unwrap())
+}
+
+on_databases!(a_change_is_made_only_to_the_version_that_was_seen, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    let path = task(&host).await;
+    let change = |tag: &'static str, title: &'static str| {
+        let (host, path) = (&host, path.as_str());
+        async move { ask(host, Method::PATCH, path, &[("if-match", tag)], json!({"title": title})).await }
+    };
+    let (status, tag, body) = change("\"1\"", "second").await;
+    assert_eq!((status, tag.as_str(), &body["version"]), (200, "\"2\"", &json!(2)));
+    let (status, _, body) = change("\"1\"", "third").await;
+    assert_eq!(
+        (status, &body["code"], &body["details"]),
+        (412, &json!("version_mismatch"), &json!({"expected": 1, "found": 2}))
+    );
+    for (tag, expected) in [("*", 200), ("\"foreign\"", 412), ("W/\"3\"", 412), ("3", 400), ("\"3\", \"4\"", 400)] {
+        assert_eq!(change(tag, "fourth").await.0, expected, "{tag}");
+    }
+    // Many at once with the same version: one wins.
+    let version = host.get(&path).await.expect(200)["version"].to_string();
+    let tag = format!("\"{version}\"");
+    let writers = (0..10).map(|n| ask_patch(&host, &path, &tag, n));
+    let mut statuses = join_all(writers).await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [vec![200], vec![412; 9]].concat());
+    let (status, ..) = ask(&host, Method::DELETE, &path, &[("if-match", "\"1\"")], json!({})).await;
+    assert_eq!(status, 412);
+});
+
+async fn ask_patch(host: &Host, path: &str, tag: &str, n: u32) -> u16 {
+    ask(host, Method::PATCH, path, &[("if-match", tag)], json!({"title": n.to_string()})).await.0
+}
+
+on_databases!(a_request_with_a_key_is_done_once, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    task(&host).await;
+    let create = |key: &'static str, title: &'static str| {
+        let host = &host;
+        async move { ask(host, Method::POST, "/api/v1/tasks", &[("idempotency-key", key)], json!({"title": title})).await }
+    };
+    let first = create("k1", "once").await;
+    assert_eq!(first.0, 200);
+    let all = join_all((0..8).map(|_| create("k1", "once"))).await;
+    assert!(all.iter().all(|answer| *answer == first), "{all:?}");
+    let (status, _, body) = create("k1", "another").await;
+    assert_eq!((status, &body["code"]), (409, &json!("idempotency_key_reused")));
+    let other = join_all((0..8).map(|_| create("k2", "at once"))).await;
+    assert!(other.iter().all(|answer| answer == &other[0]), "{other:?}");
+    // A refusal is not remembered: the corrected request is another one, the same one may pass later.
+    assert_eq!(create("k3", "").await.0, 400);
+    assert_eq!(create("k3", "now").await.0, 200);
+    for bad in ["", "a b", "ä"] {
+        let (status, _, body) =
+            ask(&host, Method::POST, "/api/v1/tasks", &[("idempotency-key", bad)], json!({"title": "x"})).await;
+        assert_eq!((status, &body["code"]), (400, &json!("invalid_payload")), "{bad:?}");
+    }
+    let events = host.get("/api/v1/events?limit=200&subject=task.created").await.expect(200);
+    let titles: Vec<_> = events["events"].as_array().unwrap().iter().map(|e| e["payload"]["title"].clone()).collect();
+    assert_eq!(titles, ["t", "once", "at once", "now"]);
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_remembered_over_a_kill() {
+    let mut host = Host::start().await;
+    task(&host).await;
+    let create = async |host: &Host| {
+        ask(host, Method::POST, "/api/v1/tasks", &[("idempotency-key", "k")], json!({"title": "once"})).await
+    };
+    let first = create(&host).await;
+    host.kill();
+    host.spawn().await;
+    assert_eq!(create(&host).await, first);
+}
+
+on_databases!(fifty_writers_at_once_lose_nothing_and_lock_nobody_out, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    task(&host).await;
+    let writer = async |n: u32| {
+        let title = format!("w{n}");
+        let made = host.post("/api/v1/tasks", json!({"title": title})).await.expect(200);
+        let path = format!("/api/v1/tasks/{}", made["id"].as_str().unwrap());
+        for state in ["TODO", "IN_PROGRESS", "COMPLETED"] {
+            host.request(Method::PATCH, &path, Some(json!({"state": state}))).await.expect(200);
+        }
+        let session = host.request(Method::POST, &format!("{path}/sessions/ensure"), None).await.expect(200);
+        let messages = format!("/api/v1/task-sessions/{}/messages", session["session_id"].as_str().unwrap());
+        host.post(&messages, json!({"content": title})).await.expect(201);
+    };
+    join_all((0..50).map(writer)).await;
+    let workspaces = host.get("/api/v1/workspaces").await.expect(200);
+    let workspace = workspaces["workspaces"][0]["id"].as_str().unwrap();
+    let tasks = host.get(&format!("/api/v1/workspaces/{workspace}/tasks?page_size=100")).await.expect(200);
+    let done = |task: &&Value| task["state"] == "COMPLETED" && task["session_count"] == 1;
+    assert_eq!((&tasks["total"], tasks["tasks"].as_array().unwrap().iter().filter(done).count()), (&json!(51), 50));
+    let mut told = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = host.get(&format!("/api/v1/events?after={cursor}&limit=200")).await.expect(200);
+        told.extend(page["events"].as_array().unwrap().iter().map(|event| event["type"].as_str().unwrap().to_owned()));
+        cursor = page["cursor"].as_str().unwrap().to_owned();
+        if page["has_more"] == false {
+            break;
+        }
+    }
+    let count = |kind: &str| told.iter().filter(|told| *told == kind).count();
+    assert_eq!((count("task.created"), count("task.state_changed"), count("message.added")), (51, 150, 50));
+    assert!(!host.log().contains("locked"), "{}", host.log());
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_whose_client_hung_up_is_made() {
+    let host = Host::start().await;
+    task(&host).await;
+    let mut raw = Raw::connect(&host).await;
+    let authorization = format!("Authorization: Bearer {TOKEN}");
+    raw.send(request("POST", "/api/v1/tasks", &[&authorization], br#"{"title":"left"}"#)).await;
+    drop(raw);
+    crate::support::eventually("the task is there", || async {
+        let events = host.get("/api/v1/events?subject=task.created").await.expect(200);
+        events["events"].as_array().unwrap().iter().any(|event| event["payload"]["title"] == "left")
+    })
+    .await;
+}
+
+on_databases!(what_is_wrong_with_a_request_is_named_and_nothing_is_changed, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    let path = task(&host).await;
+    let before = host.get(&path).await.expect(200);
+    let long = "x".repeat(61);
+    for (body, status, code, text) in [
+        (json!({"title": long}), 400, "invalid_field", "task titles must be 60 characters or fewer"),
+        (json!({"state": "SCHEDULING"}), 400, "invalid_field", "invalid task state"),
+        (json!({"state": "DONE"}), 400, "invalid_payload", "unknown variant"),
+        (json!({"priority": 1}), 400, "invalid_payload", "priority"),
+        (json!({"colour": "red"}), 400, "invalid_payload", "unknown field `colour`"),
+        (json!({"workflow_step_id": "none"}), 400, "invalid_field", "workflow step not found: none"),
+        (json!({"parent_id": "none"}), 400, "invalid_field", "invalid parent_id: no such task"),
+        (json!({"description": "a\u{0}b"}), 400, "invalid_field", "description contains a zero byte"),
+        (json!({"metadata": {"source": "plugin:x"}}), 400, "invalid_field", "metadata.source is reserved"),
+        (json!({"description": "d".repeat(300_000)}), 400, "field_too_large", "at most 262144 are allowed"),
+        (json!([]), 400, "invalid_payload", "invalid payload"),
+    ] {
+        let answer = host.request(Method::PATCH, &path, Some(body.clone())).await.expect(status);
+        assert_eq!(answer["code"], code, "{answer}");
+        assert!(answer["error"].as_str().unwrap().contains(text), "{answer}");
+    }
+    for (method, path, code) in [
+        (Method::GET, "/api/v1/tasks/none", "task_not_found"),
+        (Method::GET, "/api/v1/tasks/a%00b", "task_not_found"),
+        (Method::PATCH, "/api/v1/workspaces/none", "workspace_not_found"),
+        (Method::GET, "/api/v1/workflows/none/snapshot", "workflow_not_found"),
+        (Method::DELETE, "/api/v1/repositories/none", "repository_not_found"),
+        (Method::GET, "/api/v1/task-sessions/none/messages", "session_not_found"),
+        (Method::POST, "/api/v1/tasks/none/archive", "task_not_found"),
+        (Method::DELETE, "/api/v1/agent-profiles/none", "agent_profile_not_found"),
+        (Method::GET, "/api/v1/executors/none/profiles", "executor_not_found"),
+    ] {
+        assert_eq!(host.request(method, path, None).await.expect(404)["code"], code, "{path}");
+    }
+    assert_eq!(host.get(&path).await.expect(200), before);
+    let (status, _, body) = ask(&host, Method::POST, "/api/v1/tasks", &[], json!({"title": "x".repeat(5 << 20)})).await;
+    assert_eq!((status, &body["code"]), (413, &json!("body_too_large")));
+    let agent = json!({"title": "t", "start_agent": true});
+    assert_eq!(host.post("/api/v1/tasks", agent).await.expect(400)["error"], "agent_profile_id is required");
+});
