@@ -41,11 +41,11 @@ pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
 use crate::{
-    actors::{EventBusHandle, RegistryHandle, SettingsHandle},
+    actors::{RegistryHandle, SettingsHandle},
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
-    platform::inbox::Inbox,
+    platform::{event_writer::EventWriter, inbox::Inbox},
     process::usage::UsageSampler,
     store::{packages::PackageStore, trust::TrustStore},
     vault::Vault,
@@ -57,8 +57,8 @@ pub struct Services {
     pub registry: RegistryHandle,
     /// The plugins' settings.
     pub settings: SettingsHandle,
-    /// The event bus.
-    pub events: EventBusHandle,
+    /// The way of the operator's events into the log.
+    pub events: EventWriter,
     /// The operator's secrets.
     pub vault: Vault,
     /// The operator's inbox.
