@@ -210,6 +210,32 @@ async fn housekeeping_deletes_what_was_published_and_is_too_old(db: Db) {
     assert_eq!(world.log().await.iter().map(|event| event.seq).collect::<Vec<_>>(), [5, 6]);
 }
 
+async fn much_that_is_written_is_looked_through_early(db: Db) {
+    let world = World::new(db);
+    let timing = Timing { event_poll: POLL, ..Timing::default() };
+    let limits = Limits { event_log_bytes: 20_000, ..Limits::default() };
+    let stop = CancellationToken::new();
+    let housekeeping = Housekeeping::new(world.store.clone(), &timing, &limits, stop.clone());
+    let housekeeping = tokio::spawn(housekeeping.run());
+    let publisher = Publisher::new(world.store.clone(), EventBusHandle::new(1 << 20), POLL, stop.clone());
+    let publisher = tokio::spawn(publisher.run());
+    let payload = map(json!({"x": "x".repeat(1000)}));
+    let event = NewEvent { subject: "y".to_owned(), workspace_id: String::new(), payload };
+    for _ in 0..50 {
+        let entry = Entry { id: Uuid::now_v7(), event: event.clone(), about: None, at: OffsetDateTime::now_utc() };
+        world.store.append(&[entry], false).await.unwrap();
+    }
+    let smaller = async {
+        while world.log().await.len() > 19 {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, smaller).await.expect("a round long before timing.housekeeping_interval");
+    stop.cancel();
+    housekeeping.await.unwrap();
+    publisher.await.unwrap();
+}
+
 async fn the_largest_event_a_writer_can_cause_fits_the_bus(db: Db) {
     use crate::domain::platform::text::{MAX_OBJECT_BYTES, MAX_TEXT_BYTES};
     let world = World::new(db);
@@ -233,5 +259,6 @@ on_both_databases!(
     the_log_is_read_page_by_page,
     old_events_go_by_age_and_by_size_and_none_before_it_is_published,
     housekeeping_deletes_what_was_published_and_is_too_old,
+    much_that_is_written_is_looked_through_early,
     the_largest_event_a_writer_can_cause_fits_the_bus,
 );
