@@ -48,16 +48,22 @@ impl Housekeeping {
 
     /// Runs until it is stopped.
     pub async fn run(self) {
-        while self.wait().await {
-            if let Err(error) = self.round(OffsetDateTime::now_utc()).await {
-                tracing::warn!(%error, "old events and idempotency keys were not deleted");
-            }
+        let mut pause = self.interval;
+        while self.wait(pause).await {
+            pause = match self.round(OffsetDateTime::now_utc()).await {
+                Ok(true) => self.look,
+                Ok(false) => self.interval,
+                Err(error) => {
+                    tracing::warn!(%error, "old events and idempotency keys were not deleted");
+                    self.interval
+                }
+            };
         }
     }
 
-    /// Waits for the next round; false when there is none.
-    async fn wait(&self) -> bool {
-        let (due, written) = (Instant::now() + self.interval, self.store.written_bytes());
+    /// Waits for the next round, for `pause` at most; false when there is none.
+    async fn wait(&self, pause: Duration) -> bool {
+        let (due, written) = (Instant::now() + pause, self.store.written_bytes());
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.look) => {}
@@ -69,15 +75,14 @@ impl Housekeeping {
         }
     }
 
-    /// Deletes everything that may go now.
-    pub async fn round(&self, now: OffsetDateTime) -> Result<(), PlatformError> {
+    /// Deletes everything that may go now; whether there are events that should go and are not published yet.
+    pub async fn round(&self, now: OffsetDateTime) -> Result<bool, PlatformError> {
         let published = self.store.event_cursor(publisher::CURSOR).await?;
         let keep = Retention { before: now - self.event_age, bytes: self.event_bytes, limit: CHUNK };
-        if let Some(until) = self.store.prunable_until(keep, published).await? {
-            while self.store.delete_events(until, CHUNK).await? == CHUNK && !self.stop.is_cancelled() {}
-        }
+        let until = self.store.prunable_until(keep).await?.unwrap_or(0);
+        while self.store.delete_events(until.min(published), CHUNK).await? == CHUNK && !self.stop.is_cancelled() {}
         let keys_before = now - self.key_age;
         while self.store.forget_keys(keys_before, CHUNK).await? == CHUNK && !self.stop.is_cancelled() {}
-        Ok(())
+        Ok(until > published)
     }
 }

@@ -176,8 +176,8 @@ async fn old_events_go_by_age_and_by_size_and_none_before_it_is_published(db: Db
     let store = &world.store;
     let now = OffsetDateTime::now_utc();
     let keep = Retention { before: now - time::Duration::hours(1), bytes: 1 << 20, limit: 2 };
-    let prune = async |keep: Retention, published: i64| match store.prunable_until(keep, published).await.unwrap() {
-        Some(until) => store.delete_events(until, keep.limit).await.unwrap(),
+    let prune = async |keep: Retention, published: i64| match store.prunable_until(keep).await.unwrap() {
+        Some(until) => store.delete_events(until.min(published), keep.limit).await.unwrap(),
         None => 0,
     };
     assert_eq!(prune(keep, i64::MAX).await, 0);
@@ -202,7 +202,7 @@ async fn housekeeping_deletes_what_was_published_and_is_too_old(db: Db) {
     let housekeeping =
         Housekeeping::new(world.store.clone(), &Timing::default(), &Limits::default(), CancellationToken::new());
     let later = OffsetDateTime::now_utc() + time::Duration::days(30);
-    housekeeping.round(later).await.unwrap();
+    assert!(housekeeping.round(later).await.unwrap(), "there is more to do when they are published");
     assert_eq!(world.log().await.len(), 6);
     world.store.move_event_cursor("bus", 6).await.unwrap();
     world.store.move_event_cursor("bus", 4).await.unwrap();

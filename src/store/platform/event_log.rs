@@ -150,8 +150,8 @@ impl PlatformStore {
         Ok(self.db.repeat(work).await?.unwrap_or(0))
     }
 
-    /// Number of the last event that may go, none after `published`: of the oldest, those that are too old or too much.
-    pub async fn prunable_until(&self, keep: Retention, published: i64) -> Result<Option<i64>, PlatformError> {
+    /// Number of the last of the oldest events that are too old or too much.
+    pub async fn prunable_until(&self, keep: Retention) -> Result<Option<i64>, PlatformError> {
         use event_log::{Column, Entity};
         let sum = Func::coalesce([Column::SizeBytes.into_expr().sum(), Expr::value(0i64)]);
         let size = Entity::find().select_only().expr(Expr::from(sum).cast_as(Alias::new("BIGINT")));
@@ -164,7 +164,6 @@ impl PlatformStore {
                 .select_only()
                 .columns([Column::Seq, Column::SizeBytes, Column::CreatedAt])
                 .filter(Column::Seq.gt(until.unwrap_or(0)))
-                .filter(Column::Seq.lte(published))
                 .order_by_asc(Column::Seq)
                 .limit(keep.limit);
             let work = async || {
