@@ -426,8 +426,8 @@ impl ResponseError for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
-        let again = matches!(self, Self::NoRoom | Self::Publish(WriteError::Full))
-            || status == StatusCode::TOO_MANY_REQUESTS;
+        let again =
+            matches!(self, Self::NoRoom | Self::Publish(WriteError::Full)) || status == StatusCode::TOO_MANY_REQUESTS;
         if again {
             answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
         }

@@ -21,8 +21,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-pub use self::group::{Written, Writing};
 use self::group::Figures;
+pub use self::group::{Writing, Written};
 use crate::{
     actors::events::{EventBusHandle, NewEvent, PublishError},
     config::{Limits, Timing},
@@ -139,11 +139,8 @@ impl EventWriter {
         };
         let (bytes, place) = timeout_at(deadline, room).await.map_err(|_| WriteError::Full)??;
         let id = Uuid::now_v7();
-        let event = event::NewEvent {
-            subject: subject.as_str().to_owned(),
-            workspace_id,
-            payload: json_from_struct(payload),
-        };
+        let event =
+            event::NewEvent { subject: subject.as_str().to_owned(), workspace_id, payload: json_from_struct(payload) };
         let entry = Entry { id, event, about: None, at: OffsetDateTime::now_utc() };
         let (answer, answered) = oneshot::channel();
         place.send(Request { entry, size, answer, room: bytes });

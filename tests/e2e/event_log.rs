@@ -58,8 +58,7 @@ fn emit(name: &str, payload: Value) -> Value {
 fn listener(guest: Guest, id: &str) -> Package {
     let all = "\"task.*\", \"plugin.worker.*\", \"plugin.lifecycle.*\"";
     let rights = "capabilities:\n  api_write: [tasks]";
-    Package::of(guest, id, "1.0.0")
-        .manifest(|text| text.replace("\"task.*\"", all).replace("capabilities:", rights))
+    Package::of(guest, id, "1.0.0").manifest(|text| text.replace("\"task.*\"", all).replace("capabilities:", rights))
 }
 
 /// Commits a workspace and tasks with these titles as a host does that is killed before it publishes them.
@@ -130,10 +129,8 @@ on_databases!(an_event_is_not_lost_when_the_host_is_killed_between_its_commit_an
     host.kill();
     host.disarm();
     host.spawn().await;
-    eventually("the plugin's event", || async {
-        of_worker(&host, "plugin.worker.done") == (1, Some(json!({"n": 2})))
-    })
-    .await;
+    eventually("the plugin's event", || async { of_worker(&host, "plugin.worker.done") == (1, Some(json!({"n": 2}))) })
+        .await;
     assert_eq!(of_worker(&host, "test.one").0, 1, "one event, however often it came");
 });
 
@@ -189,7 +186,8 @@ on_databases!(events_of_all_kinds_reach_every_plugin_in_the_order_of_the_log, FA
     let log = log(&url).await;
     for (id, later) in [("first", "second"), ("second", "first")] {
         let seen = ids(&host, id);
-        let place = |seen: &(String, Value)| log.iter().position(|event| event.id.to_string() == seen.0).expect("in the log");
+        let place =
+            |seen: &(String, Value)| log.iter().position(|event| event.id.to_string() == seen.0).expect("in the log");
         let places: Vec<_> = seen.iter().map(place).collect();
         assert!(places.is_sorted(), "{id}: {places:?}");
         // Since it is there, it has got everything that it subscribes to and that is not about itself.
@@ -276,7 +274,8 @@ async fn while_the_database_is_down_events_are_refused_in_time_and_lifecycle_eve
 
     tokio::task::block_in_place(|| server.start());
     eventually("ready again", || async { host.get("/ready").await.status == 200 }).await;
-    let lifecycle = || host.event_types("demo").into_iter().filter(|kind| kind.starts_with("plugin.lifecycle.")).collect();
+    let lifecycle =
+        || host.event_types("demo").into_iter().filter(|kind| kind.starts_with("plugin.lifecycle.")).collect();
     let told = eventually_some("the crash and the restart are told", || async {
         let told: Vec<String> = lifecycle();
         (told.iter().filter(|kind| *kind == "plugin.lifecycle.active").count() == 2).then_some(told)

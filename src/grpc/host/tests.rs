@@ -32,7 +32,10 @@ use crate::{
     domain::capability::{Capability, CapabilitySet},
     grpc::testing::{channel, serve},
     platform::event_writer::WriteError,
-    store::{db::{self, DbFault}, platform::PlatformStore},
+    store::{
+        db::{self, DbFault},
+        platform::PlatformStore,
+    },
     vault::KeySource,
 };
 

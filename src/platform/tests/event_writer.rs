@@ -181,6 +181,21 @@ async fn an_event_without_room_is_refused_and_one_that_nobody_waits_for_any_more
     running.await.unwrap();
 }
 
+async fn whoever_finds_no_room_waits_for_it(db: Db) {
+    let mut desk = Desk::with(db, &Timing::default(), &Limits { event_queue: 1, ..Limits::default() });
+    let running = desk.run();
+    let publish = |_| {
+        let writer = desk.writer.clone();
+        tokio::spawn(async move { writer.emit(&plugin("acme"), "fast", None).await })
+    };
+    for answer in (0..100).map(publish).collect::<Vec<_>>() {
+        answer.await.unwrap().unwrap();
+    }
+    assert_eq!(desk.world.log().await.len(), 100);
+    desk.stop.cancel();
+    running.await.unwrap();
+}
+
 async fn bytes_that_wait_are_bounded(db: Db) {
     let timing = Timing { event_timeout: Duration::from_millis(300), ..Timing::default() };
     let limits = Limits { event_queue_bytes: 8 * 1024, ..Limits::default() };
@@ -231,7 +246,8 @@ async fn lifecycle_events_keep_their_order_and_their_plugin_and_a_stop_writes_th
     desk.stop.cancel();
     desk.run().await.unwrap();
     let log = desk.world.log().await;
-    let found: Vec<_> = log.iter().map(|event| (event.about.as_deref().unwrap(), event.payload["to"].clone())).collect();
+    let found: Vec<_> =
+        log.iter().map(|event| (event.about.as_deref().unwrap(), event.payload["to"].clone())).collect();
     assert_eq!(found, told.map(|(id, to)| (id, json!(to.as_str()))));
     assert_eq!(listener.waiting(), None);
     assert_eq!(desk.writer.written(), Written { groups: 1, events: 4, dropped: 0 });
@@ -277,6 +293,7 @@ on_both_databases!(
     large_events_share_a_transaction_up_to_its_bytes,
     the_workspace_is_the_envelopes_the_payloads_the_tasks_or_the_sessions,
     an_event_without_room_is_refused_and_one_that_nobody_waits_for_any_more_is_not_written,
+    whoever_finds_no_room_waits_for_it,
     bytes_that_wait_are_bounded,
     names_and_sizes_are_refused_before_the_log,
     lifecycle_events_keep_their_order_and_their_plugin_and_a_stop_writes_the_last,

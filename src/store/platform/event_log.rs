@@ -11,11 +11,7 @@ use sea_orm::{
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{
-    PlatformError, PlatformStore,
-    listing::Listing,
-    record, tasks,
-};
+use super::{PlatformError, PlatformStore, listing::Listing, record, tasks};
 use crate::{
     domain::platform::{
         Map, Scope,

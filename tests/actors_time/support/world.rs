@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use kandev_host::{
-    actors::{EventBusHandle, Parts, Relayed, RegistryError, RegistryHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, Relayed, Surroundings},
     config::{Config, Install, Limits, Metrics, Plugins, Telemetry, Timing},
     domain::{
         id::PluginId,
