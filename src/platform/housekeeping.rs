@@ -48,8 +48,10 @@ impl Housekeeping {
 
     /// Runs until it is stopped.
     pub async fn run(self) {
-        let mut pause = self.interval;
-        while self.wait(pause).await {
+        let (mut pause, mut written) = (self.interval, self.store.written_bytes());
+        while self.wait(pause, written).await {
+            // Before the round: it may miss what is written while it goes on.
+            written = self.store.written_bytes();
             pause = match self.round(OffsetDateTime::now_utc()).await {
                 Ok(true) => self.look,
                 Ok(false) => self.interval,
@@ -61,9 +63,10 @@ impl Housekeeping {
         }
     }
 
-    /// Waits for the next round, for `pause` at most; false when there is none.
-    async fn wait(&self, pause: Duration) -> bool {
-        let (due, written) = (Instant::now() + pause, self.store.written_bytes());
+    /// Waits for the next round, for `pause` at most; false when there is none. So many bytes were `written` before the
+    /// last one.
+    async fn wait(&self, pause: Duration, written: u64) -> bool {
+        let due = Instant::now() + pause;
         loop {
             tokio::select! {
                 () = tokio::time::sleep(self.look) => {}

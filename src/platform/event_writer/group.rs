@@ -128,10 +128,11 @@ impl Writing {
     /// Runs until it is stopped and everything that waits is written, or was tried once more.
     pub async fn run(mut self) {
         while let Some(group) = self.gather().await {
+            let last = self.stop.is_cancelled();
             if self.write(group).await {
                 continue;
             }
-            if self.stop.is_cancelled() {
+            if last {
                 self.drop_changes(self.kept.len() as u64, "the host stops while the database is not available");
                 self.kept.clear();
             }
@@ -150,13 +151,16 @@ impl Writing {
             if !group.entries.is_empty() {
                 return Some(group);
             }
-            if self.stop.is_cancelled() && self.requests.is_closed() {
-                return None;
+            if self.stop.is_cancelled() {
+                // Nobody gets room any more; whoever has it comes still.
+                self.requests.close();
+                self.next = Some(self.requests.recv().await?);
+                continue;
             }
             tokio::select! {
                 Some(request) = self.requests.recv() => self.next = Some(request),
                 () = self.changes.arrived() => {}
-                () = self.stop.cancelled() => self.requests.close(),
+                () = self.stop.cancelled() => {}
             }
         }
     }
