@@ -2,7 +2,7 @@
 //!
 //! Nothing here decides anything about plugins. Order of the start: home and its lock, processes and files that an
 //! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
-//! plugins and open requests side by side under `timing.shutdown_timeout`, database, `host.json`.
+//! plugins and open requests side by side under `timing.shutdown_timeout`, the last events, database, `host.json`.
 
 use std::{
     collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration,
@@ -27,6 +27,7 @@ use crate::{
     pace,
     platform::{
         Platform,
+        event_writer::EventWriter,
         housekeeping::Housekeeping,
         inbox::{Inbox, Keeper, Plugins, Standings},
         publisher::Publisher,
@@ -129,6 +130,7 @@ struct Host {
     db: Db,
     registry: RegistryHandle,
     keeper: InboxKeeper,
+    events: EventTask,
     platform: PlatformTasks,
     log_files: LogFiles,
     server: http::Running,
@@ -139,6 +141,12 @@ struct Host {
 struct PlatformTasks {
     publisher: JoinHandle<()>,
     housekeeping: JoinHandle<()>,
+    stop: CancellationToken,
+}
+
+/// The task that writes events to the log.
+struct EventTask {
+    task: JoinHandle<()>,
     stop: CancellationToken,
 }
 
@@ -223,6 +231,8 @@ impl Host {
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
 
         let bus = EventBusHandle::new(limits.event_bytes);
+        // Before anything is told of a plugin: it all goes through the log.
+        let (writer, events) = EventTask::start(&config, &platform_store, &bus);
         let inbox = InboxStore::new(db.clone(), limits);
         let standings = found.iter().chain(&unreadable).map(|record| (record.id().clone(), record.into())).collect();
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
@@ -237,7 +247,7 @@ impl Host {
                 configs.clone(),
                 vault.clone(),
                 Platform::new(&platform_store),
-                Arc::new(bus.clone()),
+                Arc::new(writer.clone()),
                 timing,
                 limits,
             )),
@@ -269,7 +279,7 @@ impl Host {
         let services = Services {
             registry: registry.clone(),
             settings,
-            events: bus,
+            events: writer,
             platform: Platform::new(&platform_store),
             vault,
             inbox: Inbox::new(inbox),
@@ -293,13 +303,13 @@ impl Host {
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, keeper, platform, log_files, server, sockets })
+        Ok(Self { config, run_folder, db, registry, keeper, events, platform, log_files, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, keeper, platform, log_files, server, sockets } = self;
+        let Self { config, run_folder, db, registry, keeper, events, platform, log_files, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // Before the plugins: what is told from now on waits in the log for the next start.
@@ -314,7 +324,8 @@ impl Host {
                 Ok(left) => tracing::warn!(plugins = ?left, "plugins did not stop in time; they are killed"),
                 Err(error) => tracing::warn!(%error, "plugins could not be stopped in order; they are killed"),
             }
-            keeper.stop().await;
+            // Nobody tells anything any more.
+            tokio::join!(keeper.stop(), events.stop());
             log_files.close(config.timing.ask_timeout).await;
             if let Err(error) = db.close().await {
                 tracing::warn!(%error, "the database was not closed in order");
@@ -345,6 +356,24 @@ impl PlatformTasks {
         let (publisher, housekeeping) = tokio::join!(self.publisher, self.housekeeping);
         if let Err(error) = publisher.and(housekeeping) {
             tracing::error!(%error, "a task of the platform was lost");
+        }
+    }
+}
+
+impl EventTask {
+    /// The plugins' actors must not have begun: what they tell goes to the log from now on.
+    fn start(config: &Config, store: &PlatformStore, bus: &EventBusHandle) -> (EventWriter, Self) {
+        let stop = CancellationToken::new();
+        let (timing, limits) = (&config.timing, &config.limits);
+        let (writer, writing) = EventWriter::new(store.clone(), bus.clone(), timing, limits, stop.clone());
+        (writer, Self { task: tokio::spawn(writing.run()), stop })
+    }
+
+    /// Writes what waits. The stop's own deadline bounds it.
+    async fn stop(self) {
+        self.stop.cancel();
+        if let Err(error) = self.task.await {
+            tracing::error!(%error, "the task that writes events to the log was lost");
         }
     }
 }

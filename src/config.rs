@@ -143,6 +143,10 @@ pub struct Timing {
     /// Between two attempts to write to the inbox while the database is down. Default 1 s.
     #[serde(with = "duration::one")]
     pub inbox_retry: Duration,
+    /// How long an event that a plugin emits or the operator publishes may take into the event log, its turn included; later:
+    /// `UNAVAILABLE`, 503. Longer than `database_timeout`, so that the database's own answer comes first. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub event_timeout: Duration,
     /// Between two looks at the event log that nobody asked for. Default 1 s.
     #[serde(with = "duration::one")]
     pub event_poll: Duration,
@@ -233,6 +237,7 @@ impl Default for Timing {
             database_timeout: secs(10),
             database_retry: Duration::from_millis(100),
             inbox_retry: secs(1),
+            event_timeout: secs(15),
             event_poll: secs(1),
             event_log_age: secs(72 * 3600),
             housekeeping_interval: secs(60),
@@ -283,6 +288,13 @@ pub struct Limits {
     pub event_bytes: u64,
     /// Events of the log together; the oldest are deleted. Default 256 MiB.
     pub event_log_bytes: u64,
+    /// Events of plugins and of the operator that wait to be written to the log; one more waits for room, for
+    /// `timing.event_timeout` at most. Default 1000.
+    pub event_queue: usize,
+    /// Their payloads together. Default 32 MiB.
+    pub event_queue_bytes: u64,
+    /// Lifecycle events that wait to be written to the log; the oldest goes first. Default 1000.
+    pub lifecycle_queue: usize,
     /// Webhook calls of one plugin at once; one more is answered 429. Default 64.
     pub webhook_concurrency: usize,
     /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
@@ -372,6 +384,9 @@ impl Default for Limits {
             queue_events: 1000,
             event_bytes: MIB,
             event_log_bytes: 256 * MIB,
+            event_queue: 1000,
+            event_queue_bytes: 32 * MIB,
+            lifecycle_queue: 1000,
             webhook_concurrency: 64,
             webhook_room_bytes: 256 * MIB,
             message_bytes: 17 * MIB,

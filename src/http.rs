@@ -45,11 +45,11 @@ pub use token::OperatorToken;
 use tokio::sync::Semaphore;
 
 use crate::{
-    actors::{EventBusHandle, RegistryHandle, SettingsHandle},
+    actors::{RegistryHandle, SettingsHandle},
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
-    platform::{Platform, inbox::Inbox},
+    platform::{Platform, event_writer::EventWriter, inbox::Inbox},
     process::usage::UsageSampler,
     store::{packages::PackageStore, trust::TrustStore},
     vault::Vault,
@@ -61,8 +61,8 @@ pub struct Services {
     pub registry: RegistryHandle,
     /// The plugins' settings.
     pub settings: SettingsHandle,
-    /// The event bus.
-    pub events: EventBusHandle,
+    /// The way of the operator's events into the log.
+    pub events: EventWriter,
     /// What plugins live in.
     pub platform: Platform,
     /// The operator's secrets.

@@ -10,14 +10,14 @@ use std::{
 
 use goplugin::host::Forker;
 use kandev_host::{
-    actors::{EventBusHandle, Parts, RegistryHandle, SettingsHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryHandle, Relayed, SettingsHandle, Surroundings},
     config::{self, Config},
     domain::{consent::Terms, id::PluginId},
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
-    platform::{Platform, inbox::Inbox},
+    platform::{Platform, event_writer::EventWriter, inbox::Inbox, publisher::Publisher},
     process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
     store::{
         db::Db, inbox::InboxStore, log_files::LogFiles, packages::PackageStore, platform::PlatformStore,
@@ -26,9 +26,12 @@ use kandev_host::{
     },
     vault::{KeySource, Vault},
 };
+use prost_types::Struct;
 use tempfile::TempDir;
+use time::OffsetDateTime;
 use tokio::sync::Semaphore;
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use uuid::Uuid;
 
 use crate::{
     Outcome,
@@ -55,6 +58,7 @@ pub struct World {
     packages: PackageStore,
     server: http::Running,
     _pace: AbortOnDropHandle<Infallible>,
+    _events: [AbortOnDropHandle<()>; 2],
     _run_folder: RunFolder,
     _home: TempDir,
 }
@@ -85,6 +89,11 @@ impl World {
         let packages = PackageStore::new(config.plugins_dir());
         let trust = TrustStore::new(config.trust_dir(), limits);
         let bus = EventBusHandle::new(limits.event_bytes);
+        let platform = PlatformStore::new(db.clone());
+        let (writer, writing) =
+            EventWriter::new(platform.clone(), bus.clone(), timing, limits, CancellationToken::new());
+        let publisher = Publisher::new(platform.clone(), bus.clone(), timing.event_poll, CancellationToken::new());
+        let events = [tokio::spawn(writing.run()), tokio::spawn(publisher.run())].map(AbortOnDropHandle::new);
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let forker = Forker::start()?;
         let (environment, _) =
@@ -96,8 +105,8 @@ impl World {
             state.clone(),
             configs.clone(),
             vault.clone(),
-            Platform::new(&PlatformStore::new(db.clone())),
-            Arc::new(bus.clone()),
+            Platform::new(&platform),
+            Arc::new(writer.clone()),
             timing,
             limits,
         ));
@@ -128,7 +137,7 @@ impl World {
         let services = Services {
             registry: registry.clone(),
             settings,
-            events: bus.clone(),
+            events: writer,
             vault,
             inbox: Inbox::new(InboxStore::new(db, limits)),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
@@ -145,7 +154,7 @@ impl World {
             requests: RequestFigures::default(),
             public_metrics: config.metrics.public,
             traced: config.telemetry.is_on(),
-            started_at: time::OffsetDateTime::now_utc(),
+            started_at: OffsetDateTime::now_utc(),
         };
         let token = OperatorToken::new(&TOKEN.to_owned().into());
         let server = http::start(http::listen(config.listen)?, Arc::new(services), token)?;
@@ -164,6 +173,7 @@ impl World {
             server,
             config,
             _pace: pace,
+            _events: events,
             _run_folder: run_folder,
             _home: home,
         })
@@ -188,6 +198,18 @@ impl World {
             return Err(format!("plugin {id} did not start: {warning}").into());
         }
         Ok(PluginId::new(id)?)
+    }
+
+    /// Hands an event of the log to the plugins' queues, as the publisher does.
+    pub fn publish(&self, subject: &str, payload: Struct) {
+        self.bus.relay(Relayed {
+            id: Uuid::now_v7(),
+            subject: subject.to_owned(),
+            workspace_id: String::new(),
+            payload: Some(payload),
+            at: OffsetDateTime::now_utc(),
+            about: None,
+        });
     }
 
     /// Stops plugins and server.

@@ -1,9 +1,11 @@
 //! The event bus: matches a published event with the plugins' subscriptions and puts it into their lines, one delivery
 //! for each plugin however many of its patterns match (contract/lifecycle.md §10 row 11).
 //!
-//! It keeps no event and waits for no plugin: queues, order and retries are the plugin actors'. The host's own services
-//! follow it by a [`Listener`].
+//! It is fed from the event log alone ([`EventBusHandle::relay`], `platform::publisher`); what may be written there it
+//! decides, since it knows the plugins. It keeps no event and waits for no plugin: queues, order and retries are the
+//! plugin actors'. The host's own services follow it by a [`Listener`].
 
+mod changes;
 mod listener;
 
 use std::{
@@ -16,6 +18,7 @@ use prost_types::{Struct, Value, value::Kind};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use uuid::Uuid;
 
+pub use changes::Changes;
 pub use listener::{Heard, Listener};
 
 use super::plugin::Inlet;
@@ -25,12 +28,12 @@ use crate::domain::{
     subject::{Pattern, Subject, matches, owner_conflict, plugin_event_name},
 };
 
-/// An event to publish.
+/// An event to be written to the log and published.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     /// Concrete subject.
     pub subject: Subject,
-    /// Empty when unknown: then the payload's `workspace_id` is taken, when it has one.
+    /// Empty when unknown: then it is derived from the payload, when that says.
     pub workspace_id: String,
     /// The event's data.
     pub payload: Option<Struct>,
@@ -53,7 +56,7 @@ pub struct Event {
     pub published: std::time::Instant,
 }
 
-/// An event that the log has, on its way to the bus.
+/// An event that the log has, on its way to the bus; or a lifecycle event on its way to the log.
 #[derive(Debug, Clone)]
 pub struct Relayed {
     /// Its id in the log.
@@ -120,6 +123,7 @@ pub struct EventBusHandle {
 struct Followers {
     subscriptions: BTreeMap<PluginId, Subscription>,
     ears: Vec<listener::Ear>,
+    log: Option<changes::Line>,
 }
 
 struct Subscription {
@@ -133,19 +137,24 @@ impl EventBusHandle {
         Self { followers: Arc::default(), max_bytes }
     }
 
-    /// Publishes an event: every subscribed plugin's queue has it when this returns its id.
-    pub fn publish(&self, event: NewEvent) -> Result<Uuid, PublishError> {
-        self.check_size(event.payload.as_ref())?;
-        Ok(self.followers().hand_out(event, None))
+    /// Whether a payload may be published: its size and its depth.
+    pub fn check(&self, payload: Option<&Struct>) -> Result<(), PublishError> {
+        if payload.is_some_and(|payload| payload.fields.values().any(|value| deeper_than(value, MAX_DEPTH - 1))) {
+            return Err(PublishError::TooDeep);
+        }
+        let size = payload.map_or(0, |payload| payload.encoded_len() as u64);
+        if size > self.max_bytes {
+            return Err(PublishError::TooLarge { size, limit: self.max_bytes });
+        }
+        Ok(())
     }
 
-    /// Publishes `plugin.<emitter>.<name>` for a plugin (wire.md `EmitEvent`).
-    pub fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<Uuid, PublishError> {
+    /// The subject `plugin.<emitter>.<name>` of what a plugin emits (wire.md `EmitEvent`), when it may use that name.
+    pub fn subject_of(&self, emitter: &PluginId, name: &str) -> Result<Subject, PublishError> {
         if !plugin_event_name(name) {
             return Err(PublishError::InvalidName(crate::domain::clean::single_line(name, 128)));
         }
-        self.check_size(payload.as_ref())?;
-        let mut followers = self.followers();
+        let followers = self.followers();
         let installed = followers.subscriptions.keys().map(PluginId::as_str);
         if let Some(owner) = owner_conflict(emitter.as_str(), name, installed) {
             return Err(PublishError::ForeignPrefix { name: name.to_owned(), owner: owner.to_owned() });
@@ -156,12 +165,14 @@ impl EventBusHandle {
         if lifecycle_event::is_reserved(subject.as_str()) {
             return Err(PublishError::Reserved(name.to_owned()));
         }
-        Ok(followers.hand_out(NewEvent { subject, workspace_id: String::new(), payload }, None))
+        Ok(subject)
     }
 
-    /// Publishes a change of a plugin's status to every listener and to every subscribed plugin but the one it is
-    /// about: an event about itself could crash a plugin each time it starts.
-    pub(super) fn announce(&self, change: Change) {
+    /// Tells of a change of a plugin's status: every listener at once, and every subscribed plugin but the one it is
+    /// about when the log has it. An event about itself could crash a plugin each time it starts.
+    ///
+    /// Actors call this, so it waits for nothing: see [`Self::record_changes`].
+    pub fn announce(&self, change: Change) {
         let (subject, payload) = match (change.subject(), serde_json::to_value(&change)) {
             (Ok(subject), Ok(serde_json::Value::Object(payload))) => (subject, payload),
             (subject, payload) => {
@@ -169,22 +180,48 @@ impl EventBusHandle {
                 return;
             }
         };
-        let payload = Some(kandev_proto::struct_from_json(payload));
-        let event = NewEvent { subject, workspace_id: String::new(), payload };
-        self.followers().hand_out(event, Some(&change.plugin_id));
+        let relayed = Relayed {
+            id: Uuid::now_v7(),
+            subject: subject.as_str().to_owned(),
+            workspace_id: String::new(),
+            payload: Some(kandev_proto::struct_from_json(payload)),
+            at: OffsetDateTime::now_utc(),
+            about: Some(change.plugin_id.as_str().to_owned()),
+        };
+        let mut followers = self.followers();
+        let event = Event::of(relayed.clone());
+        followers.tell_listeners(&event);
+        match &followers.log {
+            Some(line) => line.put(relayed),
+            None => followers.hand_out(&event, relayed.about.as_deref()),
+        }
+    }
+
+    /// From now on lifecycle events go into this line, whose end is the log: plugins get them when they come back from
+    /// there ([`Self::relay`]). At most `room` wait; then the oldest goes. Without a log plugins get them at once.
+    pub fn record_changes(&self, room: usize) -> Changes {
+        let (line, changes) = changes::new(room);
+        self.followers().log = Some(line);
+        changes
     }
 
     /// Publishes an event of the log: every subscribed plugin's queue has it when this returns. Its size and depth were
-    /// bounded when it was written.
+    /// bounded when it was written. Listeners have heard of a lifecycle event when it happened.
     pub fn relay(&self, event: Relayed) {
-        let Relayed { id, subject, workspace_id, payload, at, about } = event;
-        let published = tokio::time::Instant::now().into_std();
-        let event = Event { id, subject, occurred_at: whole_seconds(at), workspace_id, payload, published };
-        self.followers().spread(event, about.as_deref());
+        let about = event.about.clone();
+        let event = Event::of(event);
+        let mut followers = self.followers();
+        if !lifecycle_event::is_reserved(&event.subject) {
+            followers.tell_listeners(&event);
+        }
+        followers.hand_out(&event, about.as_deref());
     }
 
     /// Follows every event that matches `pattern` and is published from now on. At most `room` wait to be taken; more
     /// are counted, not kept.
+    ///
+    /// A listener hears lifecycle events of this host when they happen, whether the log can be written or not, and none
+    /// of an earlier host: whoever follows how plugins stand does so now.
     pub fn listen(&self, pattern: &str, room: usize) -> Listener {
         let (ear, listener) = listener::new(Pattern::new(pattern), room);
         self.followers().ears.push(ear);
@@ -204,49 +241,30 @@ impl EventBusHandle {
     fn followers(&self) -> MutexGuard<'_, Followers> {
         self.followers.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn check_size(&self, payload: Option<&Struct>) -> Result<(), PublishError> {
-        if payload.is_some_and(|payload| payload.fields.values().any(|value| deeper_than(value, MAX_DEPTH - 1))) {
-            return Err(PublishError::TooDeep);
-        }
-        let size = payload.map_or(0, |payload| payload.encoded_len() as u64);
-        if size > self.max_bytes {
-            return Err(PublishError::TooLarge { size, limit: self.max_bytes });
-        }
-        Ok(())
-    }
 }
 
 impl Followers {
-    /// `about` gets nothing.
-    fn hand_out(&mut self, event: NewEvent, about: Option<&PluginId>) -> Uuid {
-        let id = Uuid::now_v7();
-        let event = Event {
-            id,
-            occurred_at: whole_seconds(OffsetDateTime::now_utc()),
-            workspace_id: if event.workspace_id.is_empty() {
-                workspace_of(event.payload.as_ref())
-            } else {
-                event.workspace_id
-            },
-            subject: event.subject.as_str().to_owned(),
-            payload: event.payload,
-            published: tokio::time::Instant::now().into_std(),
-        };
-        self.spread(event, about.map(PluginId::as_str));
-        id
+    fn tell_listeners(&mut self, event: &Arc<Event>) {
+        self.ears.retain(|ear| ear.hear(event));
     }
 
-    fn spread(&mut self, event: Event, about: Option<&str>) {
-        let event = Arc::new(event);
-        self.ears.retain(|ear| ear.hear(&event));
+    /// `about` gets nothing.
+    fn hand_out(&self, event: &Arc<Event>, about: Option<&str>) {
         for (id, subscription) in &self.subscriptions {
             if about != Some(id.as_str())
                 && subscription.patterns.iter().any(|pattern| matches(pattern.as_str(), &event.subject))
             {
-                subscription.inlet.put(Arc::clone(&event));
+                subscription.inlet.put(Arc::clone(event));
             }
         }
+    }
+}
+
+impl Event {
+    /// It is published now.
+    fn of(Relayed { id, subject, workspace_id, payload, at, about: _ }: Relayed) -> Arc<Self> {
+        let published = tokio::time::Instant::now().into_std();
+        Arc::new(Self { id, subject, occurred_at: whole_seconds(at), workspace_id, payload, published })
     }
 }
 
@@ -260,14 +278,6 @@ fn deeper_than(value: &Value, levels: usize) -> bool {
         Some(Kind::StructValue(inner)) => levels == 0 || inner.fields.values().any(deeper),
         Some(Kind::ListValue(inner)) => levels == 0 || inner.values.iter().any(deeper),
         _ => false,
-    }
-}
-
-/// The payload's own `workspace_id`, when it is text (events.md §1).
-fn workspace_of(payload: Option<&Struct>) -> String {
-    match payload.and_then(|payload| payload.fields.get("workspace_id")).and_then(|value| value.kind.as_ref()) {
-        Some(Kind::StringValue(id)) => id.clone(),
-        _ => String::new(),
     }
 }
 

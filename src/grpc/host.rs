@@ -56,7 +56,7 @@ pub struct HostServices {
 }
 
 impl HostServices {
-    /// A factory over the host's stores, services and event bus.
+    /// A factory over the host's stores, services and the way into the event log.
     pub fn new(
         state: StateStore,
         configs: PluginConfigs,
@@ -132,7 +132,7 @@ impl Host for HostService {
 
     async fn emit_event(&self, request: Request<EmitEventRequest>) -> Reply<EmitEventResponse> {
         let EmitEventRequest { event_name, payload } = request.into_inner();
-        self.events.emit(&self.plugin, &event_name, payload).await.map_err(status::of_publish)?;
+        self.events.emit(&self.plugin, &event_name, payload).await.map_err(status::of_event)?;
         Ok(Response::new(EmitEventResponse {}))
     }
 

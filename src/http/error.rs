@@ -3,6 +3,7 @@
 //!
 //! What is the host's own trouble is answered with a fixed text; its own text is logged here, once.
 
+mod events;
 mod keys;
 mod platform;
 
@@ -18,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
-    actors::{AskError, CallRefused, PublishError, RegistryError, SettingsError},
+    actors::{AskError, CallRefused, RegistryError, SettingsError},
     domain::{
         config_schema::Violation,
         id::PluginId,
@@ -31,7 +32,7 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
-    platform::PlatformError,
+    platform::{PlatformError, event_writer::WriteError},
     store::{db::DbFault, inbox::InboxError, plugin_config::ConfigError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
@@ -69,8 +70,8 @@ pub enum ApiError {
     Registry(RegistryError),
     /// Settings cannot be shown or saved.
     Settings(SettingsError),
-    /// The bus refuses or fails.
-    Publish(PublishError),
+    /// An event that may not be published, or is not known to be in the log.
+    Publish(WriteError),
     /// A subject that nobody can publish.
     Subject(SubjectError),
     /// A subject that only the host and plugins publish.
@@ -187,7 +188,7 @@ impl ApiError {
             Self::Trust(error) => keys::trust(error),
             Self::Registry(error) => describe_registry(error),
             Self::Settings(error) => describe_settings(error),
-            Self::Publish(error) => describe_publish(error),
+            Self::Publish(error) => events::write(error),
             Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
             Self::ReservedSubject => plain(
                 StatusCode::BAD_REQUEST,
@@ -353,11 +354,11 @@ fn describe_settings(error: &SettingsError) -> Described {
 fn describe_inbox(error: &InboxError) -> Described {
     match error {
         InboxError::NotFound => plain(StatusCode::NOT_FOUND, "inbox_item_not_found", error),
-        InboxError::Database(fault) => describe_database(fault),
+        InboxError::Database(fault) => describe_fault(fault),
     }
 }
 
-fn describe_database(fault: &DbFault) -> Described {
+fn describe_fault(fault: &DbFault) -> Described {
     match fault {
         DbFault::Lost(_) | DbFault::Unavailable(_) => plain(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -381,16 +382,6 @@ fn describe_ask(error: &AskError) -> Described {
         AskError::NotDelivered => stopping(),
         AskError::Died => trouble(error),
         AskError::TimedOut => plain(StatusCode::GATEWAY_TIMEOUT, "timed_out", error),
-    }
-}
-
-fn describe_publish(error: &PublishError) -> Described {
-    match error {
-        PublishError::InvalidName(_) => plain(StatusCode::BAD_REQUEST, "invalid_event_name", error),
-        PublishError::ForeignPrefix { .. } => plain(StatusCode::BAD_REQUEST, "foreign_event_name", error),
-        PublishError::Reserved(_) => plain(StatusCode::BAD_REQUEST, "reserved_event_name", error),
-        PublishError::TooLarge { .. } => plain(StatusCode::PAYLOAD_TOO_LARGE, "event_too_large", error),
-        PublishError::TooDeep => plain(StatusCode::BAD_REQUEST, "event_too_deep", error),
     }
 }
 
@@ -447,7 +438,8 @@ impl ResponseError for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
-        let again = matches!(self, Self::NoRoom) || status == StatusCode::TOO_MANY_REQUESTS;
+        let again =
+            matches!(self, Self::NoRoom | Self::Publish(WriteError::Full)) || status == StatusCode::TOO_MANY_REQUESTS;
         if again {
             answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
         }
@@ -480,7 +472,7 @@ from!(
     Settings(SettingsError),
     Inbox(InboxError),
     Platform(PlatformError),
-    Publish(PublishError),
+    Publish(WriteError),
     Subject(SubjectError),
     HeaderNotText(HeaderNotText),
     Secret(SharedSecretError),

@@ -20,7 +20,7 @@ const MAX_WORKSPACE_ID_BYTES: usize = 512;
 #[serde(deny_unknown_fields)]
 struct Publication {
     subject: String,
-    /// Empty or left out: taken from the payload's `workspace_id`, when it has one.
+    /// Empty or left out: derived from the payload's `workspace_id`, `task_id` or `session_id`, when it has one.
     #[serde(default)]
     workspace_id: Option<String>,
     payload: Map<String, Value>,
@@ -31,17 +31,17 @@ struct Published {
     event_id: Uuid,
 }
 
-/// Answers 202 as soon as every subscribed plugin's queue has the event; delivery goes on after that.
+/// Answers 202 when the event is in the log and will survive the host; delivery goes on after that.
 pub async fn publish(
     services: web::Data<Services>,
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    // The payload is measured by the bus as it goes over the wire; this bound is for its JSON with the envelope.
+    // The payload is measured as it goes over the wire; this bound is for its JSON with the envelope.
     let limit = services.limits.event_bytes.saturating_add(services.limits.request_bytes);
     let bounds = Bounds::new(limit, &services.timing);
     let event = checked(body::json(&request, payload, bounds).await?)?;
-    let event_id = services.events.publish(event)?;
+    let event_id = services.events.publish(event).await?;
     Ok(HttpResponse::Accepted().json(Published { event_id }))
 }
 

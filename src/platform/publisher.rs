@@ -19,8 +19,8 @@ use crate::{
 /// The publisher's own row among the cursors of the log.
 pub(super) const CURSOR: &str = "bus";
 
-/// Most events that are read and published at once.
-const BATCH: u64 = 256;
+/// Most events that are read and published at once: with the largest payloads they are some ten MiB.
+const BATCH: u64 = 32;
 
 /// Reads the log and feeds the bus.
 pub struct Publisher {

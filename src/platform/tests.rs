@@ -2,6 +2,7 @@
 
 mod board;
 mod code;
+mod event_writer;
 mod events;
 mod once;
 mod paging;

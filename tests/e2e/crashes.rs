@@ -197,14 +197,15 @@ fn every_failpoint_of_the_sources_is_drawn() {
     let mut found = BTreeSet::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
     let drawn = NAMED.iter().map(|(_, name, _, _)| *name);
-    let named: BTreeSet<_> = drawn.chain([ELSEWHERE]).map(str::to_owned).collect();
+    let named: BTreeSet<_> = drawn.chain(ELSEWHERE).map(str::to_owned).collect();
     assert_eq!(named, found);
     assert!(draw(SEED, true).len() >= 50);
 }
 
-/// Met only when a package has the kept version's number; `upgrade::a_crash_while_a_package_takes_the_kept_versions_place…`
-/// kills there.
-const ELSEWHERE: &str = "upgrade.set_aside";
+/// Moments at which another test kills. The first is met only when a package has the kept version's number
+/// (`upgrade::a_crash_while_a_package_takes_the_kept_versions_place…`), the second also whenever a plugin's status changes
+/// (`event_log::an_event_is_not_lost…`).
+const ELSEWHERE: [&str; 2] = ["upgrade.set_aside", "events.appended"];
 
 /// The names of all failpoints below a folder.
 fn collect(folder: &Path, names: &mut BTreeSet<String>) {

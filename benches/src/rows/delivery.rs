@@ -6,7 +6,6 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::try_join_all;
-use kandev_host::{actors::NewEvent, domain::subject::Subject};
 use kandev_proto::{struct_from_json, v1};
 use prost_types::Struct;
 use tokio::time::{Instant, timeout};
@@ -95,13 +94,11 @@ async fn call_in_a_loop(channel: tonic::transport::Channel) -> Outcome<()> {
 }
 
 async fn publish(world: &World, targets: &[(goplugin::host::Plugin, Arc<Answered>)]) -> Outcome<f64> {
-    let subject = Subject::new("bench.happened")?;
     let payload = payload();
     targets.iter().for_each(|(_, answered)| answered.expect(BATCH));
     let began = Instant::now();
     for _ in 0..BATCH {
-        let event = NewEvent { subject: subject.clone(), workspace_id: String::new(), payload: Some(payload.clone()) };
-        world.bus.publish(event)?;
+        world.publish("bench.happened", payload.clone());
     }
     for (_, answered) in targets {
         timeout(LIMIT, answered.reached()).await.map_err(|_| "events were lost")?;

@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kandev_host::{actors::NewEvent, domain::subject::Subject};
 use rustix::process::{Signal, kill_process};
 use tokio::time::{Instant, timeout};
 
@@ -64,13 +63,12 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
 
 /// Milliseconds from publishing an event to the last of the answers.
 async fn spread(world: &World, targets: &[Arc<Answered>]) -> Outcome<f64> {
-    let subject = Subject::new("bench.happened")?;
     let mut sum = 0.0;
     for _ in 0..EVENTS {
         targets.iter().for_each(|answered| answered.expect(1));
-        let event = NewEvent { subject: subject.clone(), workspace_id: String::new(), payload: Some(payload()) };
+        let payload = payload();
         let began = Instant::now();
-        world.bus.publish(event)?;
+        world.publish("bench.happened", payload);
         for answered in targets {
             timeout(LIMIT, answered.reached()).await.map_err(|_| "an event was lost")?;
         }

@@ -80,7 +80,7 @@ impl Host {
     }
 
     /// Publishes the event `plugin.<this plugin's id>.<name>`; `payload` must serialise to an object, or to null for
-    /// none. `EmitEvent`; every plugin may call it.
+    /// none. `EmitEvent`; every plugin may call it. When this returns the event is in the host's log.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {

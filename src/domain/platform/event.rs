@@ -5,12 +5,14 @@
 //! subscribes is a plugin (host-data.md §11 row 9).
 
 mod board;
+mod whose;
 mod work;
 
 use serde_json::Value;
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 
 pub use board::{agent_profile, executor, executor_profile, repository, step, workflow, workspace};
+pub use whose::{Origin, origin};
 pub use work::{
     commit, message, session_changed, session_created, snapshot, task, task_deleted, task_moved, task_state_changed,
     task_updated, turn_completed, turn_started,

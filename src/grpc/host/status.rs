@@ -12,7 +12,7 @@ use crate::{
         clean,
         platform::refusal::{Class, Refusal},
     },
-    platform::PlatformError,
+    platform::{PlatformError, event_writer::WriteError},
     store::{db::DbFault, plugin_config::ConfigError, plugin_state::StateError},
     vault::VaultError,
 };
@@ -78,8 +78,25 @@ pub fn of_refusal(refusal: Refusal) -> Status {
     Status::new(code, refusal.to_string())
 }
 
-/// Answer to an event that was not published.
-pub fn of_publish(error: PublishError) -> Status {
+/// Answer to an event that is not known to be in the log.
+pub fn of_event(error: WriteError) -> Status {
+    match error {
+        WriteError::Refused(refused) => of_publish(refused),
+        WriteError::Full => {
+            warn!("a plugin's event found no room among those that wait to be written");
+            Status::resource_exhausted(error.to_string())
+        }
+        WriteError::TooLate(_) => {
+            warn!("a plugin's event was not written in time");
+            Status::unavailable(error.to_string())
+        }
+        WriteError::Stopping => Status::unavailable(error.to_string()),
+        WriteError::Database(fault) => of_database(&fault),
+    }
+}
+
+/// Answer to an event that may not be published.
+fn of_publish(error: PublishError) -> Status {
     match error {
         PublishError::InvalidName { .. } | PublishError::TooDeep => Status::invalid_argument(error.to_string()),
         PublishError::ForeignPrefix { .. } | PublishError::Reserved(_) => Status::permission_denied(error.to_string()),

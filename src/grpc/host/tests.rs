@@ -31,14 +31,18 @@ use crate::{
     actors::PublishError,
     domain::capability::{Capability, CapabilitySet},
     grpc::testing::{channel, serve},
-    store::{db, platform::PlatformStore},
+    platform::event_writer::WriteError,
+    store::{
+        db::{self, DbFault},
+        platform::PlatformStore,
+    },
     vault::KeySource,
 };
 
 mod data;
 mod secrets;
 
-/// Records the names; `panic` panics, `big`, `foreign`, `gone` and `bad` are refused, `wait` waits for a permit.
+/// Records the names; `panic` panics, `big`, `foreign`, `gone` and `bad` are refused, `full`, `late` and `down` not written, `wait` waits for a permit.
 #[derive(Default)]
 struct FakeBus {
     names: std::sync::Mutex<Vec<String>>,
@@ -48,14 +52,17 @@ struct FakeBus {
 
 #[async_trait]
 impl EventSink for FakeBus {
-    async fn emit(&self, emitter: &PluginId, name: &str, _: Option<Struct>) -> Result<(), PublishError> {
+    async fn emit(&self, emitter: &PluginId, name: &str, _: Option<Struct>) -> Result<(), WriteError> {
         match name {
             "panic" => panic!("hunter2"),
-            "bad" => return Err(PublishError::InvalidName(name.to_owned())),
+            "bad" => return Err(PublishError::InvalidName(name.to_owned()).into()),
             "foreign" => {
-                return Err(PublishError::ForeignPrefix { name: name.to_owned(), owner: "other".to_owned() });
+                return Err(PublishError::ForeignPrefix { name: name.to_owned(), owner: "other".to_owned() }.into());
             }
-            "big" => return Err(PublishError::TooLarge { size: 2, limit: 1 }),
+            "big" => return Err(PublishError::TooLarge { size: 2, limit: 1 }.into()),
+            "full" => return Err(WriteError::Full),
+            "late" => return Err(WriteError::TooLate(Duration::from_secs(15))),
+            "down" => return Err(DbFault::Unavailable("hunter2".to_owned()).into()),
             "wait" => {
                 self.waiting.fetch_add(1, Ordering::SeqCst);
                 if let Some(release) = &self.release {
@@ -280,6 +287,11 @@ async fn events_reach_the_bus_under_the_bound_plugin_and_refusals_keep_their_tex
         [("bad", Code::InvalidArgument), ("foreign", Code::PermissionDenied), ("big", Code::ResourceExhausted)]
     {
         assert_eq!(client.emit_event(emit(name)).await.unwrap_err().code(), code, "{name}");
+    }
+    let unwritten = [("full", Code::ResourceExhausted), ("late", Code::Unavailable), ("down", Code::Unavailable)];
+    for (name, code) in unwritten {
+        let status = client.emit_event(emit(name)).await.unwrap_err();
+        assert!(status.code() == code && !status.message().contains("hunter2"), "{name}: {status}");
     }
 }
 

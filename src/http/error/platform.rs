@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use serde_json::json;
 
-use super::{Described, describe_database, plain};
+use super::{Described, describe_fault, plain};
 use crate::{
     domain::platform::refusal::{Class, Kind, Refusal},
     platform::PlatformError,
@@ -12,7 +12,7 @@ use crate::{
 pub(super) fn describe(error: &PlatformError) -> Described {
     match error {
         PlatformError::Refused(refusal) => describe_refusal(refusal),
-        PlatformError::Database(fault) => describe_database(fault),
+        PlatformError::Database(fault) => describe_fault(fault),
     }
 }
 

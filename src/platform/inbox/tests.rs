@@ -7,9 +7,9 @@ use time::macros::datetime;
 
 use super::*;
 use crate::{
-    actors::{EventBusHandle, NewEvent},
+    actors::EventBusHandle,
     config::{Limits, Timing},
-    domain::{inbox::ItemStatus, lifecycle_event::PATTERN, record::Status, subject::Subject},
+    domain::{inbox::ItemStatus, lifecycle_event::PATTERN, record::Status},
     store::db::Db,
 };
 
@@ -71,13 +71,7 @@ impl World {
     async fn tell(&self, plugin: &str, to: &str, reason: Option<&str>) {
         let payload = json!({"plugin_id": plugin, "version": "1.0.0", "from": null, "to": to, "restarting": false,
             "restart_count": 0, "reason": reason, "at": "2026-11-29T12:00:00Z"});
-        let Value::Object(payload) = payload else { unreachable!() };
-        let event = NewEvent {
-            subject: Subject::new(format!("plugin.lifecycle.{to}")).unwrap(),
-            workspace_id: String::new(),
-            payload: Some(kandev_proto::struct_from_json(payload)),
-        };
-        self.bus.publish(event).unwrap();
+        self.bus.announce(serde_json::from_value(payload).unwrap());
     }
 
     /// Status, plugin and description of every item, the oldest first.

@@ -10,11 +10,11 @@ use super::*;
 use crate::{
     actors::events::{EventBusHandle, Heard, Listener},
     config::{Limits, Timing},
-    domain::platform::{event::NewEvent, text::MAX_NAME_BYTES},
+    domain::platform::{event::NewEvent, text::MAX_NAME_BYTES, whole_micros},
     platform::{housekeeping::Housekeeping, publisher::Publisher},
     store::{
         db::tests::{on_both_databases, postgres, sqlite, tamper},
-        platform::{EventFilter, Retention},
+        platform::{Entry, EventFilter, Retention},
     },
 };
 
@@ -131,13 +131,21 @@ async fn events_of_no_change_are_in_the_log_too(db: Db) {
     };
     let ids = [Uuid::now_v7(), Uuid::now_v7()];
     let about = Some("acme".to_owned());
-    world.store.append(&[(ids[0], event("plugin.acme.x"), None), (ids[1], event("y"), about.clone())]).await.unwrap();
-    world.store.append(&[]).await.unwrap();
+    let at = whole_micros(OffsetDateTime::now_utc());
+    let entries = [
+        Entry { id: ids[0], event: event("plugin.acme.x"), about: None, at },
+        Entry { id: ids[1], event: event("y"), about: about.clone(), at },
+    ];
+    world.store.append(&entries[..1], false).await.unwrap();
+    world.store.append(&[], false).await.unwrap();
+    // The first may have been committed before: it is not written twice.
+    world.store.append(&entries, true).await.unwrap();
+    assert_eq!(world.store.append(&entries, true).await, Ok(()));
     let log = world.log().await;
     assert_eq!(log.iter().map(|event| event.id).collect::<Vec<_>>(), ids);
     assert_eq!(
-        (log[1].about.clone(), log[1].workspace_id.as_str(), Value::from(log[1].payload.clone())),
-        (about, "w", json!({"a": [1]}))
+        (log[1].about.clone(), log[1].workspace_id.as_str(), Value::from(log[1].payload.clone()), log[1].created_at),
+        (about, "w", json!({"a": [1]}), at)
     );
 }
 
@@ -168,17 +176,21 @@ async fn old_events_go_by_age_and_by_size_and_none_before_it_is_published(db: Db
     let store = &world.store;
     let now = OffsetDateTime::now_utc();
     let keep = Retention { before: now - time::Duration::hours(1), bytes: 1 << 20, limit: 2 };
-    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 0);
+    let prune = async |keep: Retention, published: i64| match store.prunable_until(keep).await.unwrap() {
+        Some(until) => store.delete_events(until.min(published), keep.limit).await.unwrap(),
+        None => 0,
+    };
+    assert_eq!(prune(keep, i64::MAX).await, 0);
     tamper(&db, "UPDATE event_log SET created_at = 0 WHERE seq <= 3").await;
-    assert_eq!(store.prune_events(keep, 0).await.unwrap(), 0, "not published yet");
-    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 2);
-    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 1);
-    assert_eq!(store.prune_events(keep, i64::MAX).await.unwrap(), 0);
+    assert_eq!(prune(keep, 0).await, 0, "not published yet");
+    assert_eq!(prune(keep, i64::MAX).await, 2);
+    assert_eq!(prune(keep, i64::MAX).await, 1);
+    assert_eq!(prune(keep, i64::MAX).await, 0);
     let sizes: Vec<_> = world.log().await.iter().map(|event| (event.seq, event.subject.len())).collect();
     assert_eq!(sizes.len(), 3);
     let last = &world.log().await[2];
     let size = (last.subject.len() + Value::from(last.payload.clone()).to_string().len()) as u64;
-    assert_eq!(store.prune_events(Retention { bytes: size, ..keep }, i64::MAX).await.unwrap(), 2);
+    assert_eq!(prune(Retention { bytes: size, ..keep }, i64::MAX).await, 2);
     assert_eq!(world.log().await.iter().map(|event| event.seq).collect::<Vec<_>>(), [last.seq]);
     let next = world.workspace("two").await;
     assert!(world.log().await.iter().skip(1).all(|event| event.seq > last.seq && event.workspace_id == next.id));
@@ -190,12 +202,39 @@ async fn housekeeping_deletes_what_was_published_and_is_too_old(db: Db) {
     let housekeeping =
         Housekeeping::new(world.store.clone(), &Timing::default(), &Limits::default(), CancellationToken::new());
     let later = OffsetDateTime::now_utc() + time::Duration::days(30);
-    housekeeping.round(later).await.unwrap();
+    assert!(housekeeping.round(later).await.unwrap(), "there is more to do when they are published");
     assert_eq!(world.log().await.len(), 6);
     world.store.move_event_cursor("bus", 6).await.unwrap();
     world.store.move_event_cursor("bus", 4).await.unwrap();
     housekeeping.round(later).await.unwrap();
     assert_eq!(world.log().await.iter().map(|event| event.seq).collect::<Vec<_>>(), [5, 6]);
+}
+
+async fn much_that_is_written_is_looked_through_early(db: Db) {
+    let world = World::new(db);
+    let timing = Timing { event_poll: POLL, ..Timing::default() };
+    let limits = Limits { event_log_bytes: 20_000, ..Limits::default() };
+    let stop = CancellationToken::new();
+    let housekeeping = Housekeeping::new(world.store.clone(), &timing, &limits, stop.clone());
+    let housekeeping = tokio::spawn(housekeeping.run());
+    let publisher = Publisher::new(world.store.clone(), EventBusHandle::new(1 << 20), POLL, stop.clone());
+    let publisher = tokio::spawn(publisher.run());
+    let payload = map(json!({"x": "x".repeat(1000)}));
+    let event = NewEvent { subject: "y".to_owned(), workspace_id: String::new(), payload };
+    for _ in 0..50 {
+        let entry = Entry { id: Uuid::now_v7(), event: event.clone(), about: None, at: OffsetDateTime::now_utc() };
+        world.store.append(&[entry], false).await.unwrap();
+    }
+    let smaller = async {
+        // 19 fit; what is less than an eighth more waits for the next round.
+        while world.log().await.len() > 22 {
+            tokio::time::sleep(POLL).await;
+        }
+    };
+    tokio::time::timeout(DEADLINE, smaller).await.expect("a round long before timing.housekeeping_interval");
+    stop.cancel();
+    housekeeping.await.unwrap();
+    publisher.await.unwrap();
 }
 
 async fn the_largest_event_a_writer_can_cause_fits_the_bus(db: Db) {
@@ -221,5 +260,6 @@ on_both_databases!(
     the_log_is_read_page_by_page,
     old_events_go_by_age_and_by_size_and_none_before_it_is_published,
     housekeeping_deletes_what_was_published_and_is_too_old,
+    much_that_is_written_is_looked_through_early,
     the_largest_event_a_writer_can_cause_fits_the_bus,
 );

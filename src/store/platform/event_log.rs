@@ -5,23 +5,17 @@
 
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{Alias, Expr, ExprTrait as _, Func, OnConflict},
 };
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::{
-    PlatformError, PlatformStore,
-    listing::Listing,
-    record, tasks,
-    work::{lock_log, log_row},
-};
+use super::{PlatformError, PlatformStore, listing::Listing, record, tasks};
 use crate::{
     domain::platform::{
         Map, Scope,
         cursor::List,
-        event::NewEvent,
         micros,
         page::{self, Page, PageRequest},
     },
@@ -64,7 +58,7 @@ pub struct Retention {
     pub before: OffsetDateTime,
     /// Bytes of subjects and payloads of what stays; the oldest goes.
     pub bytes: u64,
-    /// Most events that one call deletes.
+    /// Most events that one statement looks at.
     pub limit: u64,
 }
 
@@ -124,28 +118,6 @@ impl PlatformStore {
         Ok((rows.into_iter().filter_map(readable).collect(), last))
     }
 
-    /// Writes events that belong to no change of rows, in this order; all or none. The second of each is the plugin that
-    /// does not get it.
-    pub async fn append(&self, events: &[(Uuid, NewEvent, Option<String>)]) -> Result<(), PlatformError> {
-        let Some((first, ..)) = events.first() else { return Ok(()) };
-        let now = micros(OffsetDateTime::now_utc());
-        let work = async || {
-            let transaction = self.db.begin_write().await?;
-            lock_log(&transaction).await?;
-            // A commit whose answer was lost may have taken effect.
-            let written = event_log::Entity::find().filter(event_log::Column::EventId.eq(first.to_string()));
-            if written.count(&transaction).await? == 0 {
-                let rows = events.iter().map(|(id, event, about)| log_row(*id, event.clone(), about.clone(), now));
-                event_log::Entity::insert_many(rows).exec_without_returning(&transaction).await?;
-            }
-            transaction.commit().await?;
-            Ok::<_, PlatformError>(())
-        };
-        self.db.repeat(work).await?;
-        self.committed.notify_one();
-        Ok(())
-    }
-
     /// How far the reader `name` has come.
     pub async fn event_cursor(&self, name: &str) -> Result<i64, PlatformError> {
         let query = event_cursor::Entity::find_by_id(name.to_owned());
@@ -174,17 +146,49 @@ impl PlatformStore {
         Ok(self.db.repeat(work).await?.unwrap_or(0))
     }
 
-    /// Deletes the oldest events that are too old or too much, none after `published`; how many.
-    pub async fn prune_events(&self, keep: Retention, published: i64) -> Result<u64, PlatformError> {
+    /// Number of the last of the oldest events that are too old or too much.
+    pub async fn prunable_until(&self, keep: Retention) -> Result<Option<i64>, PlatformError> {
         use event_log::{Column, Entity};
-        let Some(until) = self.prunable_until(keep).await? else { return Ok(0) };
-        let until = std::cmp::Ord::min(until, published);
+        let sum = Func::coalesce([Column::SizeBytes.into_expr().sum(), Expr::value(0i64)]);
+        let size = Entity::find().select_only().expr(Expr::from(sum).cast_as(Alias::new("BIGINT")));
+        let work = async || Ok::<_, PlatformError>(size.clone().into_tuple::<i64>().one(self.db.reader()).await?);
+        let mut size = self.db.repeat(work).await?.unwrap_or(0);
+        let (bytes, before) = (i64::try_from(keep.bytes).unwrap_or(i64::MAX), micros(keep.before));
+        let mut until = None;
+        loop {
+            let oldest = Entity::find()
+                .select_only()
+                .columns([Column::Seq, Column::SizeBytes, Column::CreatedAt])
+                .filter(Column::Seq.gt(until.unwrap_or(0)))
+                .order_by_asc(Column::Seq)
+                .limit(keep.limit);
+            let work = async || {
+                let rows = oldest.clone().into_tuple::<(i64, i64, i64)>().all(self.db.reader()).await?;
+                Ok::<_, PlatformError>(rows)
+            };
+            let oldest = self.db.repeat(work).await?;
+            for (seq, bytes_of, created_at) in &oldest {
+                if size <= bytes && *created_at >= before {
+                    return Ok(until);
+                }
+                size -= bytes_of;
+                until = Some(*seq);
+            }
+            if (oldest.len() as u64) < keep.limit {
+                return Ok(until);
+            }
+        }
+    }
+
+    /// Deletes at most `limit` of the oldest events, none after the one with this number; how many.
+    pub async fn delete_events(&self, until: i64, limit: u64) -> Result<u64, PlatformError> {
+        use event_log::{Column, Entity};
         let oldest = Entity::find()
             .select_only()
             .column(Column::Seq)
             .filter(Column::Seq.lte(until))
             .order_by_asc(Column::Seq)
-            .limit(keep.limit);
+            .limit(limit);
         let work = async || {
             let transaction = self.db.begin_write().await?;
             let chunk: Vec<i64> = oldest.clone().into_tuple().all(&transaction).await?;
@@ -195,33 +199,5 @@ impl PlatformStore {
             Ok::<_, PlatformError>(chunk.len() as u64)
         };
         self.db.repeat(work).await
-    }
-
-    /// Number of the last of the oldest events that is too old or beyond the size.
-    async fn prunable_until(&self, keep: Retention) -> Result<Option<i64>, PlatformError> {
-        use event_log::{Column, Entity};
-        let sum = Func::coalesce([Column::SizeBytes.into_expr().sum(), Expr::value(0i64)]);
-        let size = Entity::find().select_only().expr(Expr::from(sum).cast_as(Alias::new("BIGINT")));
-        let oldest = Entity::find()
-            .select_only()
-            .columns([Column::Seq, Column::SizeBytes, Column::CreatedAt])
-            .order_by_asc(Column::Seq)
-            .limit(keep.limit);
-        let work = async || {
-            let size: Option<i64> = size.clone().into_tuple().one(self.db.reader()).await?;
-            let oldest: Vec<(i64, i64, i64)> = oldest.clone().into_tuple().all(self.db.reader()).await?;
-            Ok::<_, PlatformError>((size.unwrap_or(0), oldest))
-        };
-        let (mut size, oldest) = self.db.repeat(work).await?;
-        let (bytes, before) = (i64::try_from(keep.bytes).unwrap_or(i64::MAX), micros(keep.before));
-        let mut until = None;
-        for (seq, bytes_of, created_at) in oldest {
-            if size <= bytes && created_at >= before {
-                break;
-            }
-            size -= bytes_of;
-            until = Some(seq);
-        }
-        Ok(until)
     }
 }

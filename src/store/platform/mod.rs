@@ -3,6 +3,7 @@
 //! What is lawful is `domain::platform`'s decision, what follows from what the services' (`crate::platform`). Here are
 //! statements only: by key, by page, by one IN query for the relations of a page; never one a row.
 
+mod append;
 mod board;
 mod board_rows;
 mod code_stats;
@@ -21,7 +22,10 @@ mod work_rows;
 #[cfg(test)]
 mod plan_tests;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use sea_orm::EntityTrait;
 use tokio::sync::Notify;
@@ -29,6 +33,7 @@ use tokio::sync::Notify;
 use super::db::Db;
 use crate::domain::platform::{Scope, refusal::Refusal};
 
+pub use append::{Entry, Whose};
 pub use error::PlatformError;
 pub use event_log::{EventFilter, Logged, Retention};
 pub use once::Once;
@@ -42,17 +47,29 @@ pub use work::Work;
 pub struct PlatformStore {
     db: Db,
     committed: Arc<Notify>,
+    written: Arc<AtomicU64>,
 }
 
 impl PlatformStore {
     /// Over this database.
     pub fn new(db: Db) -> Self {
-        Self { db, committed: Arc::default() }
+        Self { db, committed: Arc::default(), written: Arc::default() }
     }
 
     /// Told after each unit of work of this host that wrote an event.
     pub fn committed(&self) -> Arc<Notify> {
         Arc::clone(&self.committed)
+    }
+
+    /// Bytes of the events that this host has written since its start, as the log's bound counts them.
+    pub fn written_bytes(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    /// Events of so many bytes were committed.
+    fn told(&self, bytes: u64) {
+        self.written.fetch_add(bytes, Ordering::Relaxed);
+        self.committed.notify_one();
     }
 
     /// One thing by its id, without what other tables say of it; not found when the scope does not see it.

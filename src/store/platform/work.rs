@@ -83,7 +83,7 @@ impl PlatformStore {
         if let Some(earlier) = earlier
             && self.has_logged(unit).await?
         {
-            self.committed.notify_one();
+            self.told(0);
             return Ok(earlier);
         }
         let open = Work::begin(&self.db, scope).await?;
@@ -96,12 +96,12 @@ impl PlatformStore {
         if let Some(once) = once {
             once::remember(open.transaction(), once, &record::json(&done)).await?;
         }
-        let tells = open.write_events(unit).await?;
+        let told = open.write_events(unit).await?;
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
         open.commit().await?;
-        if tells {
+        if let Some(bytes) = told {
             failpoint::hit("platform.committed");
-            self.committed.notify_one();
+            self.told(bytes);
         }
         Ok(done)
     }
@@ -178,22 +178,25 @@ impl Work {
         Ok(())
     }
 
-    /// Whether there was anything to tell.
-    async fn write_events(&self, unit: Uuid) -> Result<bool, PlatformError> {
+    /// Bytes of what there was to tell.
+    async fn write_events(&self, unit: Uuid) -> Result<Option<u64>, PlatformError> {
         let events = std::mem::take(&mut *self.inner.events.lock().unwrap_or_else(PoisonError::into_inner));
         if events.is_empty() {
-            return Ok(false);
+            return Ok(None);
         }
         lock_log(self.transaction()).await?;
         let created_at = micros(self.now());
-        let id = |n: usize| if n == 0 { unit } else { Uuid::now_v7() };
-        let rows = events.into_iter().enumerate().map(|(n, event)| log_row(id(n), event, None, created_at));
-        let mut rows = rows.peekable();
-        while rows.peek().is_some() {
-            let chunk: Vec<_> = rows.by_ref().take(CHUNK).collect();
-            event_log::Entity::insert_many(chunk).exec_without_returning(self.transaction()).await?;
+        let (mut bytes, mut id) = (0, unit);
+        for chunk in events.chunks(CHUNK) {
+            let mut rows = Vec::with_capacity(chunk.len());
+            for event in chunk {
+                rows.push(log_row(id, event, None, created_at));
+                id = Uuid::now_v7();
+            }
+            bytes += rows.iter().map(bytes_of).sum::<u64>();
+            event_log::Entity::insert_many(rows).exec_without_returning(self.transaction()).await?;
         }
-        Ok(true)
+        Ok(Some(bytes))
     }
 
     async fn commit(self) -> Result<(), PlatformError> {
@@ -205,7 +208,7 @@ impl Work {
 }
 
 /// From here to the commit nobody else writes to the log; on SQLite nobody writes at all.
-pub(super) async fn lock_log(transaction: &DatabaseTransaction) -> Result<(), PlatformError> {
+pub(super) async fn lock_log(transaction: &DatabaseTransaction) -> Result<(), DbFault> {
     if transaction.get_database_backend() == DbBackend::Postgres {
         transaction.execute_unprepared(&format!("SELECT pg_advisory_xact_lock({LOG_LOCK})")).await?;
     }
@@ -213,16 +216,21 @@ pub(super) async fn lock_log(transaction: &DatabaseTransaction) -> Result<(), Pl
 }
 
 /// The row of an event; `about` is the plugin that does not get it.
-pub(super) fn log_row(id: Uuid, event: NewEvent, about: Option<String>, created_at: i64) -> event_log::ActiveModel {
+pub(super) fn log_row(id: Uuid, event: &NewEvent, about: Option<&str>, created_at: i64) -> event_log::ActiveModel {
     let payload = record::json(&event.payload);
     event_log::ActiveModel {
         seq: NotSet,
         event_id: Set(id.to_string()),
         size_bytes: Set((event.subject.len() + payload.len()) as i64),
-        subject: Set(event.subject),
-        workspace_id: Set(event.workspace_id),
+        subject: Set(event.subject.clone()),
+        workspace_id: Set(event.workspace_id.clone()),
         payload: Set(payload),
-        about: Set(about),
+        about: Set(about.map(str::to_owned)),
         created_at: Set(created_at),
     }
+}
+
+/// What the row counts for the log's bound.
+pub(super) fn bytes_of(row: &event_log::ActiveModel) -> u64 {
+    u64::try_from(*row.size_bytes.as_ref()).unwrap_or(0)
 }

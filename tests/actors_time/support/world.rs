@@ -7,14 +7,13 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use kandev_host::{
-    actors::{EventBusHandle, NewEvent, Parts, RegistryError, RegistryHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, Relayed, Surroundings},
     config::{Config, Install, Limits, Metrics, Plugins, Telemetry, Timing},
     domain::{
         id::PluginId,
         log_line::Stream,
         manifest,
         record::{PluginRecord, RecordState, Status},
-        subject::Subject,
         target::host_platform,
     },
     store::{db::Db, log_files::LogFiles, packages::PackageStore, records::RecordStore, trust::TrustStore},
@@ -145,12 +144,14 @@ impl World {
 
     /// Publishes an event without payload.
     pub async fn publish(&self, subject: &str) {
-        let event = NewEvent {
-            subject: Subject::new(subject).expect("a lawful subject"),
+        self.bus.relay(Relayed {
+            id: uuid::Uuid::now_v7(),
+            subject: subject.to_owned(),
             workspace_id: String::new(),
             payload: None,
-        };
-        self.bus.publish(event).expect("an event within the bounds");
+            at: datetime!(2026-11-29 12:00 UTC),
+            about: None,
+        });
         // The plugins' actors go on between two events, as they do beside a publisher with other work.
         for _ in 0..TURNS {
             tokio::task::yield_now().await;
