@@ -1,10 +1,12 @@
 //! The promises of the services, on both databases: what is kept, what is refused and with which words, what is told.
 
 mod board;
+mod bytes;
 mod code;
 mod events;
 mod once;
 mod paging;
+mod parallel;
 mod scope;
 mod sessions;
 mod tasks;

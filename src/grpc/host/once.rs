@@ -24,7 +24,8 @@ pub fn of(data: &Data, rpc: &str, metadata: &MetadataMap, message: &impl Message
     let key = key.to_str().ok().filter(lawful).filter(|_| given.next().is_none()).ok_or_else(|| {
         Status::invalid_argument(format!("{KEY} must be given once, with 1 to {MAX_BYTES} visible ASCII characters"))
     })?;
-    let fingerprint = Sha256::new().chain_update(rpc).chain_update([0]).chain_update(message.encode_to_vec()).finalize();
+    let fingerprint =
+        Sha256::new().chain_update(rpc).chain_update([0]).chain_update(message.encode_to_vec()).finalize();
     Ok(Some(Once {
         scope: format!("plugin:{}", data.plugin),
         key: key.to_owned(),

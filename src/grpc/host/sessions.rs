@@ -8,7 +8,8 @@ use tonic::Status;
 use super::{data::Data, status, wire};
 
 pub async fn list(data: &Data, request: ListSessionsRequest) -> Result<ListSessionsResponse, Status> {
-    let (sessions, scope, filter) = (&data.platform.sessions, &data.scope(), &request.filter.unwrap_or_default().into());
+    let (sessions, scope, filter) =
+        (&data.platform.sessions, &data.scope(), &request.filter.unwrap_or_default().into());
     let found = wire::page(request.page, |page| async move { sessions.list(scope, filter, &page).await }).await;
     let (sessions, page_info) = found.map_err(status::of_platform)?;
     Ok(ListSessionsResponse { sessions, page_info })

@@ -27,6 +27,7 @@ pub async fn create(data: &Data, request: Request<CreateTaskRequest>) -> Result<
 pub async fn update(data: &Data, request: Request<UpdateTaskRequest>) -> Result<UpdateTaskResponse, Status> {
     let once = once::of(data, "UpdateTask", request.metadata(), request.get_ref())?;
     let (id, patch) = wire::task_patch(request.into_inner()).map_err(status::of_refusal)?;
-    let task = data.platform.tasks.update(&data.by().with(once), &id, &patch, None).await.map_err(status::of_platform)?;
+    let task =
+        data.platform.tasks.update(&data.by().with(once), &id, &patch, None).await.map_err(status::of_platform)?;
     Ok(UpdateTaskResponse { task: Some(task.into()) })
 }

@@ -25,7 +25,13 @@ use crate::{
 pub(super) fn workspaces(scope: &Scope) -> Listing<workspace::Entity> {
     use workspace::Column;
     let order = vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)];
-    Listing { list: List::Workspaces, select: seen_workspaces(scope), order, leading: None, long: vec![Column::Description] }
+    Listing {
+        list: List::Workspaces,
+        select: seen_workspaces(scope),
+        order,
+        leading: None,
+        long: vec![Column::Description],
+    }
 }
 
 fn seen_workspaces(scope: &Scope) -> Select<workspace::Entity> {
