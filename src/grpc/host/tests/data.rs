@@ -1,6 +1,7 @@
 //! The Host data API over gRPC, on both databases (host-data.md §1–§6, wire.md §3.2–§4).
 
 mod bytes;
+mod contract;
 mod once;
 mod reads;
 mod refusals;
