@@ -8,6 +8,7 @@ mod data;
 mod events;
 mod gate;
 mod messages;
+mod once;
 mod profiles;
 mod repositories;
 mod secrets;
@@ -81,7 +82,12 @@ impl HostServiceFactory for HostServices {
             vault: self.vault.under(tenancy),
             tenancy: tenancy.clone(),
             secret_fields: granted.secret_fields.clone(),
-            data: Data { platform: self.platform.clone(), plugin: id.clone(), providers: granted.providers.clone() },
+            data: Data {
+                platform: self.platform.clone(),
+                plugin: id.clone(),
+                providers: granted.providers.clone(),
+                answer_bytes: self.bounds.message_bytes,
+            },
             events: self.events.clone(),
         };
         let bytes = usize::try_from(self.bounds.message_bytes).unwrap_or(usize::MAX);
@@ -216,11 +222,11 @@ impl Host for HostService {
     }
 
     async fn create_task(&self, request: Request<v1::CreateTaskRequest>) -> Reply<v1::CreateTaskResponse> {
-        task_writes::create(&self.data, request.into_inner()).await
+        task_writes::create(&self.data, request).await
     }
 
     async fn update_task(&self, request: Request<v1::UpdateTaskRequest>) -> Reply<v1::UpdateTaskResponse> {
-        task_writes::update(&self.data, request.into_inner()).await.map(Response::new)
+        task_writes::update(&self.data, request).await.map(Response::new)
     }
 
     async fn preview_plugin_owned_task_tree(

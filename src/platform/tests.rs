@@ -1,11 +1,13 @@
 //! The promises of the services, on both databases: what is kept, what is refused and with which words, what is told.
 
 mod board;
+mod bytes;
 mod code;
 mod event_writer;
 mod events;
 mod once;
 mod paging;
+mod parallel;
 mod scope;
 mod sessions;
 mod tasks;

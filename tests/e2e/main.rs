@@ -16,6 +16,7 @@ mod events;
 mod examples;
 mod host_calls;
 mod host_data;
+mod host_lists;
 mod inbox;
 mod leaks;
 mod lifecycle;

@@ -3,13 +3,16 @@
 use kandev_proto::v1;
 use prost::Message as _;
 use thiserror::Error as ThisError;
-use tonic::Status;
+use tonic::{Request, Status, metadata::MetadataValue};
 
 use super::{Host, read::task_of};
 use crate::{
     Error, NewTask, Result, SentMessage, Task, TaskUpdate,
     wire::{FromWire as _, IntoWire as _},
 };
+
+/// Metadata of a call with the key under which it is done once.
+const IDEMPOTENCY_KEY: &str = "kandev-idempotency-key";
 
 impl Host {
     /// Creates a task, and tells `task.created`. Made twice it is there twice. `CreateTask`; capability
@@ -25,6 +28,26 @@ impl Host {
     /// ```
     pub async fn create_task(&self, task: NewTask) -> Result<Task> {
         let request = task.into_wire();
+        task_of(self.call(|mut host| async move { host.create_task(request).await }).await?.task)
+    }
+
+    /// The same with an idempotency key, 1 to 128 visible ASCII characters: called again with the same key and the same
+    /// task within 24 hours, it answers the task that was created the first time. An event's id is a good key for the
+    /// task that follows from the event. A host that knows no keys creates another one.
+    ///
+    /// ```no_run
+    /// # async fn example(host: &kandev_plugin_sdk::Host, event: kandev_plugin_sdk::Event) -> kandev_plugin_sdk::Result<()> {
+    /// use kandev_plugin_sdk::NewTask;
+    ///
+    /// host.create_task_once(&event.id, NewTask { title: "Look at the failure".into(), ..Default::default() }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn create_task_once(&self, key: &str, task: NewTask) -> Result<Task> {
+        let mut request = Request::new(task.into_wire());
+        let key = MetadataValue::try_from(key)
+            .map_err(|_| Status::invalid_argument("the idempotency key must be visible ASCII characters"))?;
+        request.metadata_mut().insert(IDEMPOTENCY_KEY, key);
         task_of(self.call(|mut host| async move { host.create_task(request).await }).await?.task)
     }
 

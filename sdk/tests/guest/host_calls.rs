@@ -81,6 +81,9 @@ async fn writing(host: &Host, results: &mut Map<String, Value>) {
         ..Default::default()
     };
     put("CreateTask", told(host.create_task(task).await));
+    let again = NewTask { title: "Look at it".into(), ..Default::default() };
+    put("CreateTask once", told(host.create_task_once("event-7", again.clone()).await));
+    put("CreateTask bad key", told(host.create_task_once("event\n7", again).await));
     let update = TaskUpdate { id: "t9".into(), state: Some("COMPLETED".into()), ..Default::default() };
     put("UpdateTask", told(host.update_task(update).await));
     put("SendMessage", told(host.send_message("t9", None, "hi").await));

@@ -58,6 +58,9 @@ async fn every_call_reaches_the_host_and_its_answer_comes_back() {
     assert_eq!(results["UpdateTask"]["state"], "COMPLETED");
     assert_eq!(results["CreateTask"]["parent_id"], "t1");
     assert_eq!(results["CreateTask"]["metadata"], json!({"ticket": 12}));
+    assert_eq!(results["CreateTask once"]["id"], "t10");
+    let bad_key = "InvalidArgument: the idempotency key must be visible ASCII characters";
+    assert_eq!(results["CreateTask bad key"]["error"], bad_key);
     assert_eq!(results["ListMessages"][0]["kind"], "message");
     assert_eq!(results["ListSessionCodeStats"][0]["lines_added_committed"], 1_u64 << 40);
 }
@@ -81,6 +84,7 @@ async fn requests_hold_what_the_plugin_said_and_nothing_else() {
 
     assert!(host.saw(&v1::EmitEventRequest { event_name: "done".into(), payload: object("n", json!(1)) }));
     assert!(host.saw(&v1::EmitEventRequest { event_name: "done".into(), payload: None }));
+    assert!(host.saw(&Some("event-7".to_owned())) && host.saw(&None::<String>), "a key when it is asked for");
     let remote = v1::RemoteRepositoryDescriptor { provider_id: "forge".into(), name: "r".into(), ..Default::default() };
     assert!(host.saw(&v1::CreateTaskRequest {
         title: "Fix the door".into(),

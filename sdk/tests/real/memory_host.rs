@@ -255,6 +255,9 @@ impl host_server::Host for MemoryHost {
     }
 
     async fn create_task(&self, request: Request<v1::CreateTaskRequest>) -> Answer<v1::CreateTaskResponse> {
+        let key =
+            request.metadata().get("kandev-idempotency-key").map(|key| key.to_str().unwrap_or_default().to_owned());
+        self.with(&key, |_| ());
         let request = request.into_inner();
         self.with(&request, |_| ());
         let made = v1::Task { parent_id: request.parent_id, metadata: request.metadata, ..task("t10") };

@@ -1,4 +1,4 @@
-//! Parts of lists: how many rows, after which, and what follows.
+//! Parts of lists: how many rows and bytes, after which row, and what follows.
 
 use super::{
     cursor::{self, Key, List},
@@ -9,6 +9,9 @@ use super::{
 pub const DEFAULT_LIMIT: u32 = 50;
 /// Most rows of a page over the plugin channel; more are cut without an error (wire.md §3.2).
 pub const MAX_LIMIT: u32 = 200;
+/// Most bytes of a page, of its long texts as they are stored and of its rows as they are sent. The smallest limit of a
+/// gRPC client is 4 MiB; the largest lawful row stays below this one, and a page has a row whatever it has.
+pub const MAX_BYTES: usize = 3 << 20;
 
 /// Which part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +31,12 @@ impl PageRequest {
     /// Rows of the page, 1 to [`MAX_LIMIT`].
     pub fn limit(&self) -> u32 {
         self.limit
+    }
+
+    /// The same part with fewer rows.
+    pub fn cut(self, limit: usize) -> Self {
+        let limit = u32::try_from(limit).unwrap_or(MAX_LIMIT).clamp(1, self.limit);
+        Self { limit, ..self }
     }
 
     /// The order key after which the page begins; `None` for the first one.
@@ -70,6 +79,16 @@ impl<T> Page<T> {
     }
 }
 
+/// How many of the rows with these bytes are a page: as many as [`MAX_BYTES`] hold, at least the first.
+pub fn fitting(bytes: impl IntoIterator<Item = usize>) -> usize {
+    let mut sum = 0usize;
+    let fits = |(n, bytes): &(usize, usize)| {
+        sum = sum.saturating_add(*bytes);
+        *n == 0 || sum <= MAX_BYTES
+    };
+    bytes.into_iter().enumerate().take_while(fits).count()
+}
+
 /// Values of one filter field, each once; `None` when there is no restriction, an empty list when nothing can match: ids
 /// that no row may have are left out.
 pub fn ids(values: &[String]) -> Option<Vec<String>> {
@@ -90,6 +109,19 @@ mod tests {
     fn limits_follow_the_contract() {
         for (asked, given) in [(0, 50), (-1, 50), (1, 1), (200, 200), (201, 200), (i32::MAX, 200), (i32::MIN, 50)] {
             assert_eq!(PageRequest::new(asked, "").limit(), given, "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_page_has_the_rows_that_its_bytes_hold_and_always_one() {
+        let half = MAX_BYTES / 2;
+        assert_eq!(fitting([]), 0);
+        assert_eq!(fitting([half, half, 1]), 2);
+        assert_eq!(fitting([MAX_BYTES + 1, 1]), 1);
+        assert_eq!(fitting([1, MAX_BYTES, 1]), 1, "what comes after a row that does not fit is not in the page");
+        assert_eq!(fitting([usize::MAX, usize::MAX]), 1);
+        for (limit, cut) in [(0, 1), (3, 3), (50, 50), (500, 50)] {
+            assert_eq!(PageRequest::new(50, "c").cut(limit), PageRequest::new(cut, "c"));
         }
     }
 

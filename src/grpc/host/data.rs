@@ -18,6 +18,8 @@ pub struct Data {
     pub plugin: PluginId,
     /// Repository providers that the plugin owns.
     pub providers: BTreeSet<String>,
+    /// Most bytes of an answer that has no pages.
+    pub answer_bytes: u64,
 }
 
 impl Data {

@@ -8,8 +8,8 @@ use crate::domain::platform::message::MessageFilter;
 
 pub async fn list(data: &Data, request: ListMessagesRequest) -> Result<ListMessagesResponse, Status> {
     let filter = MessageFilter::try_from(request.filter.unwrap_or_default()).map_err(status::of_refusal)?;
-    let page = wire::page_request(request.page);
-    let found = data.platform.messages.list(&data.scope(), &filter, false, &page).await;
-    let (messages, page_info) = wire::page(found.map_err(status::of_platform)?);
+    let (messages, scope, filter) = (&data.platform.messages, &data.scope(), &filter);
+    let found = wire::page(request.page, |page| async move { messages.list(scope, filter, false, &page).await }).await;
+    let (messages, page_info) = found.map_err(status::of_platform)?;
     Ok(ListMessagesResponse { messages, page_info })
 }

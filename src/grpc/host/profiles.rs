@@ -8,9 +8,9 @@ use tonic::Status;
 use super::{data::Data, status, wire};
 
 pub async fn of_agents(data: &Data, request: ListAgentProfilesRequest) -> Result<ListAgentProfilesResponse, Status> {
-    let page = wire::page_request(request.page);
-    let found = data.platform.agents.profiles(&data.scope(), &page).await.map_err(status::of_platform)?;
-    let (profiles, page_info) = wire::page(found);
+    let (agents, scope) = (&data.platform.agents, &data.scope());
+    let found = wire::page(request.page, |page| async move { agents.profiles(scope, &page).await }).await;
+    let (profiles, page_info) = found.map_err(status::of_platform)?;
     Ok(ListAgentProfilesResponse { profiles, page_info })
 }
 
@@ -18,8 +18,8 @@ pub async fn of_executors(
     data: &Data,
     request: ListExecutorProfilesRequest,
 ) -> Result<ListExecutorProfilesResponse, Status> {
-    let page = wire::page_request(request.page);
-    let found = data.platform.executors.profiles(&data.scope(), &page).await.map_err(status::of_platform)?;
-    let (profiles, page_info) = wire::page(found);
+    let (executors, scope) = (&data.platform.executors, &data.scope());
+    let found = wire::page(request.page, |page| async move { executors.profiles(scope, &page).await }).await;
+    let (profiles, page_info) = found.map_err(status::of_platform)?;
     Ok(ListExecutorProfilesResponse { profiles, page_info })
 }

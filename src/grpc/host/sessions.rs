@@ -8,9 +8,10 @@ use tonic::Status;
 use super::{data::Data, status, wire};
 
 pub async fn list(data: &Data, request: ListSessionsRequest) -> Result<ListSessionsResponse, Status> {
-    let (filter, page) = (request.filter.unwrap_or_default().into(), wire::page_request(request.page));
-    let found = data.platform.sessions.list(&data.scope(), &filter, &page).await.map_err(status::of_platform)?;
-    let (sessions, page_info) = wire::page(found);
+    let (sessions, scope, filter) =
+        (&data.platform.sessions, &data.scope(), &request.filter.unwrap_or_default().into());
+    let found = wire::page(request.page, |page| async move { sessions.list(scope, filter, &page).await }).await;
+    let (sessions, page_info) = found.map_err(status::of_platform)?;
     Ok(ListSessionsResponse { sessions, page_info })
 }
 
@@ -18,8 +19,8 @@ pub async fn code_stats(
     data: &Data,
     request: ListSessionCodeStatsRequest,
 ) -> Result<ListSessionCodeStatsResponse, Status> {
-    let (filter, page) = (request.filter.unwrap_or_default().into(), wire::page_request(request.page));
-    let found = data.platform.code.stats(&data.scope(), &filter, &page).await.map_err(status::of_platform)?;
-    let (stats, page_info) = wire::page(found);
+    let (code, scope, filter) = (&data.platform.code, &data.scope(), &request.filter.unwrap_or_default().into());
+    let found = wire::page(request.page, |page| async move { code.stats(scope, filter, &page).await }).await;
+    let (stats, page_info) = found.map_err(status::of_platform)?;
     Ok(ListSessionCodeStatsResponse { stats, page_info })
 }

@@ -58,6 +58,13 @@ fn of_database(fault: &DbFault) -> Status {
     }
 }
 
+/// Answer to a preview of more tasks than one message may carry (`limits.message_bytes`).
+pub fn too_large_a_tree(tasks: usize, size: usize, limit: u64) -> Status {
+    Status::resource_exhausted(format!(
+        "the tree has {tasks} tasks of {size} bytes, one answer may carry {limit}; list its parts by parent_id"
+    ))
+}
+
 /// Answer to what the platform refused or could not do.
 pub fn of_platform(error: PlatformError) -> Status {
     match error {

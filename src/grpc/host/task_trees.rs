@@ -5,6 +5,7 @@ use kandev_proto::v1::{
     DeletePluginOwnedTaskTreeRequest, DeletePluginOwnedTaskTreeResponse, PreviewPluginOwnedTaskTreeRequest,
     PreviewPluginOwnedTaskTreeResponse,
 };
+use prost::Message as _;
 use tonic::Status;
 
 use super::{data::Data, status};
@@ -15,7 +16,12 @@ pub async fn preview(
 ) -> Result<PreviewPluginOwnedTaskTreeResponse, Status> {
     let tree = data.platform.tasks.owned_tree(&data.scope(), &data.plugin, &request.root_task_id).await;
     let tree = tree.map_err(status::of_platform)?;
-    Ok(PreviewPluginOwnedTaskTreeResponse { tasks: tree.into_iter().map(Into::into).collect() })
+    let answer = PreviewPluginOwnedTaskTreeResponse { tasks: tree.into_iter().map(Into::into).collect() };
+    let (count, size) = (answer.tasks.len(), answer.encoded_len());
+    if size as u64 > data.answer_bytes {
+        return Err(status::too_large_a_tree(count, size, data.answer_bytes));
+    }
+    Ok(answer)
 }
 
 pub async fn delete(

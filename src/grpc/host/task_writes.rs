@@ -1,18 +1,20 @@
 //! CreateTask and UpdateTask (host-data.md §6.1, §6.2). The services own the rules and tell the events.
 
 use kandev_proto::v1::{CreateTaskRequest, CreateTaskResponse, UpdateTaskRequest, UpdateTaskResponse};
-use tonic::{Response, Status, metadata::MetadataValue};
+use tonic::{Request, Response, Status, metadata::MetadataValue};
 
-use super::{data::Data, status, wire};
+use super::{data::Data, once, status, wire};
 
 /// Metadata of an answer with something to say beside its message.
 pub const NOTICE: &str = "kandev-notice";
 /// What it says when a plugin wants an agent for its task: starting one is fire and forget, the task is there.
 pub const NO_AGENTS: &str = "no agent runtime is connected: the task was created, no agent was started";
 
-pub async fn create(data: &Data, request: CreateTaskRequest) -> Result<Response<CreateTaskResponse>, Status> {
+pub async fn create(data: &Data, request: Request<CreateTaskRequest>) -> Result<Response<CreateTaskResponse>, Status> {
+    let once = once::of(data, "CreateTask", request.metadata(), request.get_ref())?;
+    let request = request.into_inner();
     let new = wire::new_task(request, |provider| data.providers.contains(provider)).map_err(status::of_refusal)?;
-    let task = data.platform.tasks.create(&data.by(), &new).await.map_err(status::of_platform)?.task;
+    let task = data.platform.tasks.create(&data.by().with(once), &new).await.map_err(status::of_platform)?.task;
     let id = task.id.clone();
     let mut response = Response::new(CreateTaskResponse { task: Some(task.into()) });
     if new.launch.is_some() {
@@ -22,8 +24,10 @@ pub async fn create(data: &Data, request: CreateTaskRequest) -> Result<Response<
     Ok(response)
 }
 
-pub async fn update(data: &Data, request: UpdateTaskRequest) -> Result<UpdateTaskResponse, Status> {
-    let (id, patch) = wire::task_patch(request).map_err(status::of_refusal)?;
-    let task = data.platform.tasks.update(&data.by(), &id, &patch, None).await.map_err(status::of_platform)?;
+pub async fn update(data: &Data, request: Request<UpdateTaskRequest>) -> Result<UpdateTaskResponse, Status> {
+    let once = once::of(data, "UpdateTask", request.metadata(), request.get_ref())?;
+    let (id, patch) = wire::task_patch(request.into_inner()).map_err(status::of_refusal)?;
+    let task =
+        data.platform.tasks.update(&data.by().with(once), &id, &patch, None).await.map_err(status::of_platform)?;
     Ok(UpdateTaskResponse { task: Some(task.into()) })
 }

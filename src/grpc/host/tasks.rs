@@ -6,9 +6,9 @@ use tonic::Status;
 use super::{data::Data, status, wire};
 
 pub async fn list(data: &Data, request: ListTasksRequest) -> Result<ListTasksResponse, Status> {
-    let (filter, page) = (wire::task_filter(request.filter), wire::page_request(request.page));
-    let found = data.platform.tasks.list(&data.scope(), &filter, &page).await.map_err(status::of_platform)?;
-    let (tasks, page_info) = wire::page(found);
+    let (tasks, scope, filter) = (&data.platform.tasks, &data.scope(), &wire::task_filter(request.filter));
+    let found = wire::page(request.page, |page| async move { tasks.list(scope, filter, &page).await }).await;
+    let (tasks, page_info) = found.map_err(status::of_platform)?;
     Ok(ListTasksResponse { tasks, page_info })
 }
 

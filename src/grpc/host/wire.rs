@@ -6,24 +6,46 @@ mod task;
 mod work;
 
 use kandev_proto::v1;
+use prost::Message;
 use time::{OffsetDateTime, UtcOffset, format_description::well_known::Rfc3339};
 
 pub use new_task::new_task;
 pub use task::{task_filter, task_patch};
 
-use crate::domain::platform::page::{Page, PageRequest};
+use crate::{
+    domain::platform::page::{self, Page, PageRequest},
+    platform::PlatformError,
+};
 
 /// What was asked for of a list; nothing asks for its first page.
-pub fn page_request(page: Option<v1::Page>) -> PageRequest {
+fn page_request(page: Option<v1::Page>) -> PageRequest {
     let v1::Page { limit, cursor } = page.unwrap_or_default();
     PageRequest::new(limit, &cursor)
 }
 
 /// The rows of a page as messages, and how the list goes on.
-pub fn page<T, M: From<T>>(page: Page<T>) -> (Vec<M>, Option<v1::PageInfo>) {
-    let has_more = page.has_more();
-    let info = v1::PageInfo { next_cursor: page.next_cursor.unwrap_or_default(), has_more };
-    (page.items.into_iter().map(M::from).collect(), Some(info))
+///
+/// The list bounds what is stored of a page; JSON may take five times as many bytes on the wire. A page that is too large
+/// there ([`page::MAX_BYTES`]) is read again with as many rows as fit.
+pub async fn page<T, M: From<T> + Message, F>(
+    asked: Option<v1::Page>,
+    list: impl Fn(PageRequest) -> F,
+) -> Result<(Vec<M>, Option<v1::PageInfo>), PlatformError>
+where
+    F: Future<Output = Result<Page<T>, PlatformError>>,
+{
+    let mut asked = page_request(asked);
+    loop {
+        let found = list(asked.clone()).await?;
+        let has_more = found.has_more();
+        let info = v1::PageInfo { next_cursor: found.next_cursor.unwrap_or_default(), has_more };
+        let rows: Vec<M> = found.items.into_iter().map(M::from).collect();
+        let fitting = page::fitting(rows.iter().map(Message::encoded_len));
+        if fitting == rows.len() {
+            return Ok((rows, Some(info)));
+        }
+        asked = asked.cut(fitting);
+    }
 }
 
 /// RFC 3339, UTC, whole seconds (host-data.md §1).

@@ -9,9 +9,9 @@ use super::{data::Data, status, wire};
 
 /// No workspace: those of all.
 pub async fn list(data: &Data, request: ListWorkflowsRequest) -> Result<ListWorkflowsResponse, Status> {
-    let page = wire::page_request(request.page);
-    let found = data.platform.workflows.list(&data.scope(), &request.workspace_id, &page).await;
-    let (workflows, page_info) = wire::page(found.map_err(status::of_platform)?);
+    let (workflows, scope, workspace) = (&data.platform.workflows, &data.scope(), &request.workspace_id);
+    let found = wire::page(request.page, |page| async move { workflows.list(scope, workspace, &page).await }).await;
+    let (workflows, page_info) = found.map_err(status::of_platform)?;
     Ok(ListWorkflowsResponse { workflows, page_info })
 }
 

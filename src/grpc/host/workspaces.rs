@@ -6,8 +6,8 @@ use tonic::Status;
 use super::{data::Data, status, wire};
 
 pub async fn list(data: &Data, request: ListWorkspacesRequest) -> Result<ListWorkspacesResponse, Status> {
-    let page = wire::page_request(request.page);
-    let found = data.platform.workspaces.list(&data.scope(), &page).await.map_err(status::of_platform)?;
-    let (workspaces, page_info) = wire::page(found);
+    let (workspaces, scope) = (&data.platform.workspaces, &data.scope());
+    let found = wire::page(request.page, |page| async move { workspaces.list(scope, &page).await }).await;
+    let (workspaces, page_info) = found.map_err(status::of_platform)?;
     Ok(ListWorkspacesResponse { workspaces, page_info })
 }

@@ -12,11 +12,14 @@ use crate::{
 /// Most rows of a list that is asked for as a whole; `next_cursor` tells of more.
 const MAX_WHOLE: usize = 1000;
 
+/// Most pages of such a list: pages of large rows are short (`domain::platform::page`).
+const MAX_PAGES: usize = 8;
+
 /// Which part of a list.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// Rows of a page; left out: the whole list, as far as 1000 rows.
+    /// Rows of a page at most; left out: the whole list, as far as 1000 rows.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<u32>,
     /// `next_cursor` of an answer to the same question: what comes after it.
@@ -64,9 +67,11 @@ impl Part {
             return Ok(page(request(limit, &begin)?).await?);
         }
         let mut whole = page(request(MAX_LIMIT, &begin)?).await?;
-        while whole.items.len() < MAX_WHOLE
-            && let Some(cursor) = whole.next_cursor.take()
-        {
+        for _ in 1..MAX_PAGES {
+            if whole.items.len() >= MAX_WHOLE {
+                break;
+            }
+            let Some(cursor) = whole.next_cursor.take() else { break };
             let left = MAX_WHOLE - whole.items.len();
             let limit = u32::try_from(left).unwrap_or(MAX_LIMIT).min(MAX_LIMIT);
             let next = page(request(limit, &cursor)?).await?;

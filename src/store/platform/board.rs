@@ -25,7 +25,13 @@ use crate::{
 pub(super) fn workspaces(scope: &Scope) -> Listing<workspace::Entity> {
     use workspace::Column;
     let order = vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)];
-    Listing { list: List::Workspaces, select: seen_workspaces(scope), order, leading: None }
+    Listing {
+        list: List::Workspaces,
+        select: seen_workspaces(scope),
+        order,
+        leading: None,
+        long: vec![Column::Description],
+    }
 }
 
 fn seen_workspaces(scope: &Scope) -> Select<workspace::Entity> {
@@ -46,6 +52,7 @@ pub(super) fn workflows(scope: &Scope, workspace_id: &str) -> Listing<workflow::
         select: Entity::find().filter(Column::Hidden.eq(false)),
         order,
         leading: within(scope, wanted).map(|ids| (Column::WorkspaceId, ids)),
+        long: vec![Column::Description, Column::Prompt],
     }
 }
 
@@ -58,6 +65,7 @@ pub(super) fn repositories(scope: &Scope, workspace_id: &str) -> Listing<reposit
         select: Entity::find().filter(Column::DeletedAt.is_null()),
         order: vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)],
         leading: Some((Column::WorkspaceId, wanted.unwrap_or_default())),
+        long: vec![Column::SetupScript, Column::CleanupScript, Column::DevScript, Column::CopyFiles],
     }
 }
 
@@ -70,6 +78,7 @@ pub(super) fn agent_profiles() -> Listing<agent_profile::Entity> {
         select: Entity::find().filter(Column::WorkspaceId.is_null()),
         order: [Column::AgentPosition, Column::AgentId, Column::CreatedAt, Column::Id].map(asc).to_vec(),
         leading: None,
+        long: vec![Column::Settings],
     }
 }
 
@@ -83,6 +92,7 @@ pub(super) fn executor_profiles(executor: Option<&str>) -> Listing<executor_prof
         select: Entity::find(),
         order: [Column::ExecutorId, Column::Name, Column::Id].map(asc).to_vec(),
         leading: wanted.map(|ids| (Column::ExecutorId, ids)),
+        long: vec![Column::Config, Column::PrepareScript, Column::CleanupScript],
     }
 }
 

@@ -85,7 +85,13 @@ pub(super) fn listing(scope: &Scope, filter: &EventFilter) -> Listing<event_log:
     if let Some(workspaces) = tasks::within(scope, page::ids(&filter.workspace_ids)) {
         select = select.filter(Column::WorkspaceId.is_in(workspaces));
     }
-    Listing { list: List::Events, select, order: vec![(Column::Seq, Order::Asc)], leading: None }
+    Listing {
+        list: List::Events,
+        select,
+        order: vec![(Column::Seq, Order::Asc)],
+        leading: None,
+        long: vec![Column::Payload],
+    }
 }
 
 impl PlatformStore {

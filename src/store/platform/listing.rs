@@ -3,31 +3,56 @@
 //! A page begins after an order key, never at an offset. A filter by several values of the index's first column is a
 //! merge of one ordered walk for each value (`UNION ALL`), not a sort of all their rows; beyond [`MERGED`] values the
 //! database chooses.
+//!
+//! A page is bounded in bytes too. Its query leaves the long texts of large rows out and says how many bytes they have;
+//! those of the rows that the page holds in the end are read by a second one. An ordinary page takes one query.
 
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, ModelTrait, Order, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect as _, QueryTrait, Select, Statement, Value,
-    sea_query::{ArrayType, Asterisk, Expr, ExprTrait as _, IntoIden as _, Query, SelectStatement, UnionType},
+    ColumnTrait, ConnectionTrait, DbBackend, DbErr, EntityTrait, FromQueryResult, IdenStatic as _, Iterable as _,
+    ModelTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QueryResult, QuerySelect as _, QueryTrait, Select,
+    Statement, Value,
+    sea_query::{
+        Alias, ArrayType, Asterisk, CaseStatement, Expr, ExprTrait as _, Func, IntoIden as _, Query, SelectStatement,
+        UnionType,
+    },
 };
 
 use super::PlatformError;
 use crate::domain::platform::{
     cursor::{self, Key, List},
-    page::PageRequest,
+    page::{self, PageRequest},
     refusal::Refusal,
 };
 
 /// Most values of the leading column that are merged.
 const MERGED: usize = 16;
+/// Bytes of long texts up to which a row is read with its page.
+const SMALL: i64 = 8 << 10;
+/// Column of a page's query with the bytes of a row's long texts.
+const BYTES: &str = "long_bytes";
 
 /// A list: what it is for cursors, its rows and its order.
 pub(super) struct Listing<E: EntityTrait> {
     pub list: List,
     pub select: Select<E>,
-    /// Columns that are never NULL; the last makes it total.
+    /// Columns that are never NULL; the last, the primary key, makes it total.
     pub order: Vec<(E::Column, Order)>,
     /// The first column of the index with the values it may have; an empty list shows nothing.
     pub leading: Option<(E::Column, Vec<String>)>,
+    /// Columns with texts that may be long: all whose bound is above `text::MAX_NAME_BYTES`.
+    pub long: Vec<E::Column>,
+}
+
+/// A row as the query of a page gives it: without its long texts when they have more than [`SMALL`] bytes.
+struct Measured<M> {
+    row: M,
+    bytes: i64,
+}
+
+impl<M: FromQueryResult> FromQueryResult for Measured<M> {
+    fn from_query_result(found: &QueryResult, prefix: &str) -> Result<Self, DbErr> {
+        Ok(Self { row: M::from_query_result(found, prefix)?, bytes: found.try_get(prefix, BYTES)? })
+    }
 }
 
 /// Rows of a page and where the next one begins.
@@ -38,17 +63,41 @@ where
     E: EntityTrait,
     E::Model: ModelTrait<Entity = E>,
 {
-    /// One page.
+    /// One page: at most its limit of rows, and of [`page::MAX_BYTES`] of long texts, but always one when there is one. A
+    /// row that is deleted meanwhile may be left out.
     pub async fn page(&self, connection: &impl ConnectionTrait, page: &PageRequest) -> Result<Rows<E>, PlatformError> {
         let Some(statement) = self.statement(connection.get_database_backend(), page)? else {
             return Ok((Vec::new(), None));
         };
-        let mut rows = E::find().from_raw_sql(statement).all(connection).await?;
-        let limit = page.limit() as usize;
-        let more = rows.len() > limit;
-        rows.truncate(limit);
-        let next = rows.last().filter(|_| more).map(|last| self.cursor(last));
-        Ok((rows, next))
+        let mut found = Measured::<E::Model>::find_by_statement(statement).all(connection).await?;
+        let bytes = |measured: &Measured<E::Model>| usize::try_from(measured.bytes).unwrap_or_default();
+        let fitting = page::fitting(found.iter().take(page.limit() as usize).map(bytes));
+        let more = found.len() > fitting;
+        found.truncate(fitting);
+        let next = found.last().filter(|_| more).map(|last| self.cursor(&last.row));
+        Ok((self.whole(connection, found).await?, next))
+    }
+
+    /// The rows with their long texts.
+    async fn whole(
+        &self,
+        connection: &impl ConnectionTrait,
+        found: Vec<Measured<E::Model>>,
+    ) -> Result<Vec<E::Model>, PlatformError> {
+        let large: Vec<_> = found.iter().filter(|measured| measured.bytes > SMALL).collect();
+        let Some((id, _)) = self.order.last().filter(|_| !large.is_empty()) else {
+            return Ok(found.into_iter().map(|measured| measured.row).collect());
+        };
+        let ids = large.iter().map(|measured| measured.row.get(*id));
+        let mut whole = E::find().filter(id.is_in(ids)).all(connection).await?;
+        let take = |measured: Measured<E::Model>| {
+            if measured.bytes <= SMALL {
+                return Some(measured.row);
+            }
+            let place = whole.iter().position(|row| row.get(*id) == measured.row.get(*id))?;
+            Some(whole.swap_remove(place))
+        };
+        Ok(found.into_iter().filter_map(take).collect())
     }
 
     /// How many rows the whole list has.
@@ -66,17 +115,48 @@ where
 
     /// The query of a page; none when nothing can match.
     pub fn statement(&self, backend: DbBackend, page: &PageRequest) -> Result<Option<Statement>, PlatformError> {
-        Ok(self.query(backend, page)?.map(|query| backend.build(&query)))
+        let query = self.part(backend, self.measured(), page)?;
+        Ok(query.map(|query| backend.build(&query)))
     }
 
-    /// The same, to be put into another query: one row more than the page has, when there is one.
+    /// The rows of a page, whole, to be put into another query: one more than the page has, when there is one.
     pub fn query(&self, backend: DbBackend, page: &PageRequest) -> Result<Option<SelectStatement>, PlatformError> {
+        self.part(backend, self.select.clone(), page)
+    }
+
+    fn part(
+        &self,
+        backend: DbBackend,
+        select: Select<E>,
+        page: &PageRequest,
+    ) -> Result<Option<SelectStatement>, PlatformError> {
         let after = page.after(self.list)?.map(|keys| self.after(&keys)).transpose()?;
         let select = match after {
-            Some(after) => self.select.clone().filter(after),
-            None => self.select.clone(),
+            Some(after) => select.filter(after),
+            None => select,
         };
         Ok(self.restricted(backend, select, 0, u64::from(page.limit()) + 1))
+    }
+
+    /// Rows as [`Measured`]. How long a text is both databases know without reading it.
+    fn measured(&self) -> Select<E> {
+        let length = |column: &E::Column| {
+            let length = Func::cust("octet_length").arg(Expr::col((E::default(), *column)));
+            Expr::from(Func::coalesce([length.into(), Expr::value(0)]))
+        };
+        let lengths = || self.long.iter().map(length).reduce(|sum, more| sum.add(more));
+        let bytes = || lengths().unwrap_or_else(|| Expr::value(0));
+        let mut select = self.select.clone().select_only();
+        for column in E::Column::iter() {
+            let is_long = self.long.iter().any(|long| long.as_str() == column.as_str());
+            select = if is_long {
+                let text = CaseStatement::new().case(bytes().gt(SMALL), "").finally(column.into_expr());
+                select.expr_as(text, column.as_str())
+            } else {
+                select.column(column)
+            };
+        }
+        select.expr_as(bytes().cast_as(Alias::new("BIGINT")), BYTES)
     }
 
     /// In order, restricted to the leading column's values, at most `limit` rows after the first `offset`.

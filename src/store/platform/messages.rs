@@ -57,7 +57,13 @@ pub(super) fn listing(scope: &Scope, filter: &MessageFilter, newest_first: bool)
         false => (List::Messages, Order::Asc),
         true => (List::MessagesNewestFirst, Order::Desc),
     };
-    Listing { list, select, order: vec![(Column::CreatedAt, order.clone()), (Column::Id, order)], leading }
+    Listing {
+        list,
+        select,
+        order: vec![(Column::CreatedAt, order.clone()), (Column::Id, order)],
+        leading,
+        long: vec![Column::RawContent, Column::Metadata],
+    }
 }
 
 /// The first microsecond that is not before the moment.

@@ -15,7 +15,10 @@ use crate::{
         session::SessionFilter,
         task::TaskFilter,
     },
-    store::db::{Db, tests::on_both_databases},
+    store::db::{
+        Db,
+        tests::{on_both_databases, tamper},
+    },
 };
 
 fn owned(ids: &[&str]) -> Vec<String> {
@@ -175,7 +178,36 @@ async fn a_page_of_statistics_is_one_query_that_looks_up_each_number(db: Db) {
     }
 }
 
+/// Of a page that turns out too large nothing is read in vain.
+async fn long_texts_are_not_read_before_it_is_known_how_many_fit(db: Db) {
+    let text = "x".repeat(256 << 10);
+    for n in 0..20 {
+        let row = format!(
+            "INSERT INTO workspace (id, name, description, owner_id, task_prefix, task_sequence, created_at, updated_at, \
+             version) VALUES ('w{n:02}', 'n', '{text}', '', '', 0, 1, 1, 1)"
+        );
+        tamper(&db, &row).await;
+    }
+    tamper(&db, "UPDATE workspace SET description = NULL WHERE id = 'w00'").await;
+    tamper(&db, "UPDATE workspace SET description = 'small' WHERE id = 'w01'").await;
+    let listing = board::workspaces(&Scope::All);
+    let statement = listing.statement(db.reader().get_database_backend(), &PageRequest::default()).unwrap().unwrap();
+    let rows = db.reader().query_all_raw(statement).await.unwrap();
+    let read = |row: &sea_orm::QueryResult| {
+        let text: Option<String> = row.try_get("", "description").unwrap();
+        (text, row.try_get::<i64>("", "long_bytes").unwrap())
+    };
+    let rows: Vec<_> = rows.iter().map(read).collect();
+    assert_eq!(rows[..2], [(None, 0), (Some("small".to_owned()), 5)]);
+    assert_eq!(rows[2..], vec![(Some(String::new()), 256 << 10); 18]);
+    let (page, cursor) = listing.page(db.reader(), &PageRequest::default()).await.unwrap();
+    let lengths: Vec<_> = page.iter().map(|row| row.description.as_deref().map_or(0, str::len)).collect();
+    assert_eq!(lengths[..3], [0, 5, 256 << 10]);
+    assert!(page.len() == 13 && cursor.is_some(), "{} rows", page.len());
+}
+
 on_both_databases!(
+    long_texts_are_not_read_before_it_is_known_how_many_fit,
     every_list_is_served_by_an_index_in_its_order,
     a_page_of_statistics_is_one_query_that_looks_up_each_number,
 );

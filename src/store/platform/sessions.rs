@@ -40,7 +40,13 @@ pub(super) fn listing(list: List, scope: &Scope, filter: &SessionFilter) -> List
         let known = filter.states.iter().filter_map(|state| SessionState::of(state)).map(SessionState::as_str);
         select = select.filter(Column::State.is_in(known));
     }
-    Listing { list, select, order: vec![(Column::StartedAt, Order::Desc), (Column::Id, Order::Asc)], leading }
+    Listing {
+        list,
+        select,
+        order: vec![(Column::StartedAt, Order::Desc), (Column::Id, Order::Asc)],
+        leading,
+        long: vec![Column::ErrorMessage, Column::AgentProfileSnapshot, Column::ExecutorSnapshot, Column::Metadata],
+    }
 }
 
 /// That the session's task neither sets the platform up nor is a run of an automation. One look by key a row.
@@ -94,6 +100,7 @@ impl PlatformStore {
             select: Entity::find(),
             order: vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)],
             leading: Some((Column::SessionId, vec![session_id.to_owned()])),
+            long: vec![Column::CommitMessage],
         };
         self.records(&listing, page).await
     }
@@ -106,6 +113,7 @@ impl PlatformStore {
             select: Entity::find(),
             order: vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)],
             leading: Some((Column::SessionId, vec![session_id.to_owned()])),
+            long: vec![Column::Files],
         };
         self.records(&listing, page).await
     }

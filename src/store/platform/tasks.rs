@@ -80,6 +80,7 @@ pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entit
         select,
         order: vec![(Column::CreatedAt, Order::Desc), (Column::Id, Order::Asc)],
         leading,
+        long: vec![Column::Description, Column::Metadata],
     }
 }
 

@@ -1,5 +1,8 @@
 //! The Host data API over gRPC, on both databases (host-data.md §1–§6, wire.md §3.2–§4).
 
+mod bytes;
+mod contract;
+mod once;
 mod reads;
 mod refusals;
 mod writes;
@@ -23,20 +26,29 @@ struct Desk {
     client: HostClient<Channel>,
     platform: Platform,
     store: PlatformStore,
-    _world: World,
+    world: World,
 }
 
 async fn desk(db: db::Db) -> Desk {
-    let world = world_on(TempDir::new().unwrap(), db, &Timing::default(), Limits::default(), FakeBus::default()).await;
+    desk_with(db, Limits::default()).await
+}
+
+async fn desk_with(db: db::Db, limits: Limits) -> Desk {
+    let world = world_on(TempDir::new().unwrap(), db, &Timing::default(), limits, FakeBus::default()).await;
+    let client = client_of(&world, "acme").await;
+    let store = PlatformStore::new(world.db.clone());
+    Desk { client, platform: Platform::new(&store), store, world }
+}
+
+/// What a plugin of this name calls, with every capability and the provider `forge`.
+async fn client_of(world: &World, plugin: &str) -> HostClient<Channel> {
     let granted = Granted {
         capabilities: CapabilitySet::from_iter(Capability::all()),
         providers: ["forge".to_owned()].into(),
         ..Granted::default()
     };
-    let pipe = serve(world.services.routes(&PluginId::new("acme").unwrap(), &granted, &world.tenancy)).0;
-    let client = HostClient::new(channel(pipe, "http://localhost").await).max_decoding_message_size(64 << 20);
-    let store = PlatformStore::new(world.db.clone());
-    Desk { client, platform: Platform::new(&store), store, _world: world }
+    let pipe = serve(world.services.routes(&PluginId::new(plugin).unwrap(), &granted, &world.tenancy)).0;
+    HostClient::new(channel(pipe, "http://localhost").await).max_decoding_message_size(64 << 20)
 }
 
 impl Desk {

@@ -1,0 +1,124 @@
+//! Many writers at once: nobody is refused because of another, nothing is lost, and the log is complete and in order.
+
+use std::collections::HashMap;
+
+use futures_util::future::join_all;
+
+use super::*;
+use crate::{
+    domain::platform::{
+        message::{MessageFilter, NewMessage},
+        page::Page,
+        session::NewSession,
+        task::{TaskFilter, TaskPatch},
+        words::{AuthorType, MessageType},
+    },
+    store::db::tests::on_both_databases,
+};
+
+const WRITERS: usize = 50;
+const ROUNDS: usize = 4;
+
+/// What one writer does, each step on what the step before left: a task, a session, messages, changes, a move.
+async fn write(platform: Platform, writer: usize, steps: Vec<Step>, board: Workflow) -> Result<(), PlatformError> {
+    let by = By::plugin(&plugin(&format!("writer-{writer}")));
+    for round in 0..ROUNDS {
+        let new = NewTask { workflow_id: board.id.clone(), ..titled(&format!("{writer}.{round}")) };
+        let task = platform.tasks.create(&by, &new).await?.task;
+        let new = NewSession { task_id: task.id.clone(), ..NewSession::default() };
+        let session = platform.sessions.create(&by, &new).await?;
+        for n in 0..2 {
+            let message = NewMessage {
+                session_id: session.id.clone(),
+                author_type: AuthorType::Agent,
+                author_id: String::new(),
+                message_type: MessageType::Content,
+                content: format!("{writer}.{round}.{n}"),
+                requests_input: false,
+                metadata: Map::new(),
+            };
+            platform.messages.add(&by, &message).await?;
+        }
+        let patch = TaskPatch { description: Some("changed".to_owned()), ..TaskPatch::default() };
+        let changed = platform.tasks.update(&by, &task.id, &patch, Some(task.version)).await?;
+        platform.tasks.move_to(&by, &task.id, &board.id, &steps[1].id, 0, Some(changed.version)).await?;
+    }
+    Ok(())
+}
+
+/// Lists again and again until it is told to end; how often.
+async fn read(platform: Platform, until: tokio::sync::watch::Receiver<bool>) -> Result<usize, PlatformError> {
+    let mut times = 0;
+    while !*until.borrow() {
+        let page = PageRequest::new(200, "");
+        platform.tasks.list(&Scope::All, &TaskFilter::default(), &page).await?;
+        platform.messages.list(&Scope::All, &MessageFilter::default(), true, &page).await?;
+        times += 1;
+    }
+    Ok(times)
+}
+
+async fn all<T>(mut page: impl AsyncFnMut(PageRequest) -> Page<T>) -> Vec<T> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let part = page(PageRequest::new(200, &cursor)).await;
+        all.extend(part.items);
+        match part.next_cursor {
+            None => return all,
+            Some(next) => cursor = next,
+        }
+    }
+}
+
+async fn fifty_writers_and_five_readers_meet_no_error_and_lose_nothing(db: Db) {
+    let world = World::new(db);
+    let workspace = world.workspace("one").await;
+    let (board, steps) = world.board(&workspace).await;
+    let before = world.log().await.len();
+    let (end, ended) = tokio::sync::watch::channel(false);
+    let readers: Vec<_> = (0..5).map(|_| tokio::spawn(read(world.platform.clone(), ended.clone()))).collect();
+    let writers = (0..WRITERS).map(|n| tokio::spawn(write(world.platform.clone(), n, steps.clone(), board.clone())));
+    for (n, done) in join_all(writers).await.into_iter().enumerate() {
+        assert_eq!(done.unwrap(), Ok(()), "writer {n}");
+    }
+    end.send(true).unwrap();
+    for done in join_all(readers).await {
+        assert!(done.unwrap().unwrap() > 0);
+    }
+
+    let filter = TaskFilter::default();
+    let tasks = all(async |page| world.platform.tasks.list(&Scope::All, &filter, &page).await.unwrap()).await;
+    let mut titles: Vec<_> = tasks.iter().map(|task| task.title.clone()).collect();
+    titles.sort();
+    let mut expected: Vec<_> =
+        (0..WRITERS).flat_map(|n| (0..ROUNDS).map(move |round| format!("{n}.{round}"))).collect();
+    expected.sort();
+    assert_eq!(titles, expected);
+    for task in &tasks {
+        let step = task.workflow_step_id.as_deref();
+        assert_eq!((task.description.as_str(), step, task.version), ("changed", Some(steps[1].id.as_str()), 3));
+    }
+    let filter = MessageFilter::default();
+    let messages =
+        all(async |page| world.platform.messages.list(&Scope::All, &filter, false, &page).await.unwrap()).await;
+    assert_eq!(messages.len(), WRITERS * ROUNDS * 2);
+
+    let log = world.log().await.split_off(before);
+    assert!(log.is_sorted_by(|one, next| one.seq < next.seq));
+    let mut of_task: HashMap<String, Vec<String>> = HashMap::new();
+    for event in log {
+        assert_eq!(event.workspace_id, workspace.id);
+        let task = event.payload["task_id"].as_str().unwrap_or_default().to_owned();
+        of_task.entry(task).or_default().push(event.subject);
+    }
+    let first: Vec<String> = of_task[&tasks[0].id].clone();
+    assert_eq!(first.first().map(String::as_str), Some("task.created"));
+    assert_eq!(first.last().map(String::as_str), Some("task.moved"));
+    assert_eq!(first.iter().filter(|subject| *subject == "message.added").count(), 2);
+    assert_eq!(of_task.len(), tasks.len(), "every event names its task");
+    for task in tasks {
+        assert_eq!(of_task[&task.id], first, "the same story of each, in the order in which it was done");
+    }
+}
+
+on_both_databases!(fifty_writers_and_five_readers_meet_no_error_and_lose_nothing);
