@@ -6,6 +6,7 @@ mod events;
 mod once;
 mod paging;
 mod scope;
+mod seed;
 mod sessions;
 mod tasks;
 mod trees;

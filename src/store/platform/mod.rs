@@ -5,6 +5,7 @@
 
 mod board;
 mod board_rows;
+mod bulk;
 mod code_stats;
 mod error;
 mod event_log;
@@ -29,6 +30,7 @@ use tokio::sync::Notify;
 use super::db::Db;
 use crate::domain::platform::{Scope, refusal::Refusal};
 
+pub use bulk::Bulk;
 pub use error::PlatformError;
 pub use event_log::{EventFilter, Logged, Retention};
 pub use once::Once;
