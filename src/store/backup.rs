@@ -8,7 +8,7 @@ mod pending;
 mod restore;
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::Read,
     path::{Path, PathBuf},
     str::FromStr,
@@ -151,11 +151,8 @@ fn text(path: &Path) -> Result<&str, BackupError> {
 /// Whether a file is a whole database of this host or an older one, by `name` in errors. Reads every page; writes
 /// nothing, not even beside it.
 pub async fn check(file: &Path, name: &Path) -> Result<Copied, BackupError> {
-    let mut magic = Vec::new();
-    let opened = File::open(file).at("open", name)?;
-    let bytes = opened.metadata().at("read", name)?.len();
-    opened.take(MAGIC.len() as u64).read_to_end(&mut magic).at("read", name)?;
-    if magic != MAGIC {
+    let bytes = fs::metadata(file).at("read", name)?.len();
+    if !is_database(file, name)? {
         return Err(BackupError::NotADatabase(name.to_owned()));
     }
     let options = SqliteConnectOptions::new()
@@ -170,6 +167,13 @@ pub async fn check(file: &Path, name: &Path) -> Result<Copied, BackupError> {
     pool.close().await;
     let (schema, vault_entries) = checked?;
     Ok(Copied { bytes, schema, vault_entries })
+}
+
+/// Whether it begins as SQLite databases do; `name` is the file's in errors.
+fn is_database(file: &Path, name: &Path) -> Result<bool, FileError> {
+    let mut begin = Vec::new();
+    File::open(file).at("open", name)?.take(MAGIC.len() as u64).read_to_end(&mut begin).at("read", name)?;
+    Ok(begin == MAGIC)
 }
 
 async fn look(pool: &SqlitePool, name: &Path) -> Result<(String, i64), BackupError> {

@@ -12,7 +12,7 @@ use crate::domain::platform::{
 };
 
 /// Messages of one turn, about.
-const TURN: u32 = 6;
+const TURN: u32 = 4;
 /// Longest time between two messages, in microseconds.
 const PAUSE: i64 = 60_000_000;
 

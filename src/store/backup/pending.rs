@@ -33,8 +33,19 @@ impl Pending {
             return Err(BackupError::Exists(name.to_owned()));
         }
         let path = folder(name).join(format!("{TMP_PREFIX}{}", uuid::Uuid::new_v4().simple()));
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        made.at("create", &path)?;
+        Ok(Self::new(path, name)?)
+    }
+
+    /// The same at a path that is the caller's alone, in place of what a crash may have left there.
+    pub(super) fn at(path: PathBuf, name: &Path) -> Result<Self, FileError> {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error).at("delete", &path),
+            _ => Self::new(path, name),
+        }
+    }
+
+    fn new(path: PathBuf, name: &Path) -> Result<Self, FileError> {
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).at("create", &path)?;
         Ok(Self { path, name: name.to_owned(), placed: false })
     }
 

@@ -13,7 +13,7 @@ use std::{
 use sea_orm::sqlx::{self, Connection};
 use time::{OffsetDateTime, macros::format_description};
 
-use super::{BackupError, Pending, connect, pending::folder, sqlite_error};
+use super::{BackupError, Pending, connect, is_database, pending::folder, sqlite_error};
 use crate::{
     failpoint,
     store::fs::{At as _, sync_folder},
@@ -47,7 +47,8 @@ pub fn incoming(source: &Path, database: &Path) -> Result<Pending, BackupError> 
     if !from.metadata().at("read", source)?.is_file() {
         return Err(BackupError::NotADatabase(source.to_owned()));
     }
-    let new = Pending::beside(database, true)?;
+    // The home's lock makes the name ours.
+    let new = Pending::at(with(database, ".restoring"), database)?;
     let mut to = OpenOptions::new().write(true).open(new.path()).at("open", new.path())?;
     io::copy(&mut from, &mut to).at("write", new.path())?;
     to.sync_all().at("sync", new.path())?;
@@ -62,6 +63,10 @@ pub fn incoming(source: &Path, database: &Path) -> Result<Pending, BackupError> 
 pub async fn settle(database: &Path, lock_wait: Duration) -> Result<Settled, BackupError> {
     if !database.try_exists().at("look at", database)? {
         return Ok(Settled::Absent);
+    }
+    // Opened, SQLite would throw away the log of a file that does not begin like a database.
+    if !is_database(database, database)? {
+        return Ok(Settled::Unreadable);
     }
     let attempt = async {
         let mut connection = connect(database, lock_wait).await?;
