@@ -17,7 +17,7 @@ use kandev_host::{
     grpc::host::HostServices,
     http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
-    platform::{Platform, inbox::Inbox},
+    platform::{Platform, inbox::Inbox, publisher::Publisher},
     process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
     store::{
         db::Db, inbox::InboxStore, log_files::LogFiles, packages::PackageStore, platform::PlatformStore,
@@ -28,7 +28,7 @@ use kandev_host::{
 };
 use tempfile::TempDir;
 use tokio::sync::Semaphore;
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use crate::{
     Outcome,
@@ -46,6 +46,7 @@ pub struct World {
     pub bus: EventBusHandle,
     pub tap: Arc<Tap>,
     pub state: StateStore,
+    pub platform: Platform,
     pub config: Arc<Config>,
     pub forker: Forker,
     pub host_services: Arc<dyn HostServiceFactory>,
@@ -55,6 +56,7 @@ pub struct World {
     packages: PackageStore,
     server: http::Running,
     _pace: AbortOnDropHandle<Infallible>,
+    _publisher: AbortOnDropHandle<()>,
     _run_folder: RunFolder,
     _home: TempDir,
 }
@@ -85,6 +87,10 @@ impl World {
         let packages = PackageStore::new(config.plugins_dir());
         let trust = TrustStore::new(config.trust_dir(), limits);
         let bus = EventBusHandle::new(limits.event_bytes);
+        let rows = PlatformStore::new(db.clone());
+        let publisher = Publisher::new(rows.clone(), bus.clone(), timing.event_poll, CancellationToken::new());
+        let publisher = AbortOnDropHandle::new(tokio::spawn(publisher.run()));
+        let platform = Platform::new(&rows);
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let forker = Forker::start()?;
         let (environment, _) =
@@ -96,7 +102,7 @@ impl World {
             state.clone(),
             configs.clone(),
             vault.clone(),
-            Platform::new(&PlatformStore::new(db.clone())),
+            platform.clone(),
             Arc::new(bus.clone()),
             timing,
             limits,
@@ -155,6 +161,7 @@ impl World {
             bus,
             tap,
             state,
+            platform,
             forker,
             host_services,
             sockets: socket_folder,
@@ -164,6 +171,7 @@ impl World {
             server,
             config,
             _pace: pace,
+            _publisher: publisher,
             _run_folder: run_folder,
             _home: home,
         })
