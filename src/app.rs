@@ -447,7 +447,8 @@ async fn finish_removals(
     Ok(())
 }
 
-fn key_source(config: &Config) -> KeySource {
+/// Where the vault's keys come from.
+pub fn key_source(config: &Config) -> KeySource {
     match &config.vault_key {
         Some((keys, variable)) => KeySource::Given { variable, keys: keys.clone() },
         None => KeySource::File(config.home.join(vault::FILE_NAME)),

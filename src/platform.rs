@@ -15,6 +15,7 @@ pub mod inbox;
 pub mod messages;
 pub mod publisher;
 pub mod repositories;
+pub mod seed;
 pub mod sessions;
 pub mod tasks;
 pub mod workflows;

@@ -5,6 +5,7 @@
 
 mod bare_state;
 mod client;
+mod data;
 mod load;
 mod package;
 mod rows;

@@ -100,7 +100,7 @@ fn manifest(Of { id, version, more }: Of<'_>) -> String {
          \x20 executables:\n\
          \x20   {platform}: {executable}\n\
          capabilities:\n\
-         \x20 events: [\"bench.*\", \"bench.{id}.*\"]\n\
+         \x20 events: [\"bench.*\", \"bench.{id}.*\", \"task.created\"]\n\
          \x20 state: true\n\
          webhooks:\n\
          \x20 - key: echo\n\

@@ -49,6 +49,7 @@ pub struct World {
     pub bus: EventBusHandle,
     pub tap: Arc<Tap>,
     pub state: StateStore,
+    pub platform: Platform,
     pub config: Arc<Config>,
     pub forker: Forker,
     pub host_services: Arc<dyn HostServiceFactory>,
@@ -89,11 +90,11 @@ impl World {
         let packages = PackageStore::new(config.plugins_dir());
         let trust = TrustStore::new(config.trust_dir(), limits);
         let bus = EventBusHandle::new(limits.event_bytes);
-        let platform = PlatformStore::new(db.clone());
-        let (writer, writing) =
-            EventWriter::new(platform.clone(), bus.clone(), timing, limits, CancellationToken::new());
-        let publisher = Publisher::new(platform.clone(), bus.clone(), timing.event_poll, CancellationToken::new());
+        let rows = PlatformStore::new(db.clone());
+        let (writer, writing) = EventWriter::new(rows.clone(), bus.clone(), timing, limits, CancellationToken::new());
+        let publisher = Publisher::new(rows.clone(), bus.clone(), timing.event_poll, CancellationToken::new());
         let events = [tokio::spawn(writing.run()), tokio::spawn(publisher.run())].map(AbortOnDropHandle::new);
+        let platform = Platform::new(&rows);
         let configs = PluginConfigs::new(config.plugins_dir(), limits);
         let forker = Forker::start()?;
         let (environment, _) =
@@ -105,7 +106,7 @@ impl World {
             state.clone(),
             configs.clone(),
             vault.clone(),
-            Platform::new(&platform),
+            platform.clone(),
             Arc::new(writer.clone()),
             timing,
             limits,
@@ -138,6 +139,7 @@ impl World {
             registry: registry.clone(),
             settings,
             events: writer,
+            platform: platform.clone(),
             vault,
             inbox: Inbox::new(InboxStore::new(db, limits)),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
@@ -164,6 +166,7 @@ impl World {
             bus,
             tap,
             state,
+            platform,
             forker,
             host_services,
             sockets: socket_folder,

@@ -1,4 +1,8 @@
-//! `db migrate` and `db status`: the schema of the configured database, without a running host.
+//! `db …`: the configured database without a running host. Here are its schema's commands, `migrate` and `status`.
+
+mod backup;
+mod restore;
+mod seed;
 
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt};
 
@@ -25,7 +29,9 @@ use crate::{
 pub const EXAMPLES: &str = "\
 Examples:
   kandev-host db status
-  kandev-host db migrate";
+  kandev-host db migrate
+  kandev-host db backup kandev.db.backup
+  kandev-host db seed --tasks 200 --home /tmp/demo";
 
 const MIGRATE_EXAMPLES: &str = "\
 Examples:
@@ -52,6 +58,15 @@ pub enum DbCommand {
     /// Shows which steps of the schema the database has
     #[command(after_help = STATUS_EXAMPLES)]
     Status(StoreSettings),
+    /// Copies a SQLite database into one file, also while a host runs
+    #[command(after_help = backup::EXAMPLES)]
+    Backup(backup::Backup),
+    /// Puts such a copy in the database's place
+    #[command(after_help = restore::EXAMPLES)]
+    Restore(restore::Restore),
+    /// Fills a database with data for demos, tests and benchmarks
+    #[command(after_help = seed::EXAMPLES)]
+    Seed(seed::Seed),
 }
 
 /// JSON of both commands.
@@ -68,23 +83,27 @@ struct Report<'a> {
 /// Runs a command of the group.
 pub fn run(command: DbCommand, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
     install_tls();
-    let (settings, migrating) = match command {
-        DbCommand::Migrate(settings) => (settings, true),
-        DbCommand::Status(settings) => (settings, false),
-    };
-    let config = config::load(settings.into(), env)?;
-    match migrating {
-        true => migrate(&config, output),
-        false => {
-            let steps = runtime()?.block_on(look(&config))?;
+    let load = |settings: StoreSettings| config::load(settings.into(), env);
+    match command {
+        DbCommand::Migrate(settings) => migrate(&load(settings)?, output),
+        DbCommand::Status(settings) => {
+            let steps = runtime()?.block_on(look(&load(settings)?))?;
             show(None, &steps, output)
         }
+        DbCommand::Backup(backup) => backup::run(backup, output, load),
+        DbCommand::Restore(restore) => restore::run(restore, output, load),
+        DbCommand::Seed(seed) => seed::run(&seed.plan(), seed.add, &load(seed.store)?, output),
     }
 }
 
-fn migrate(config: &Config, output: &Output) -> Result<(), CliError> {
+/// Takes the home for itself, making it when it is missing; refused while a host runs there.
+fn claim(config: &Config) -> Result<RunFolder, CliError> {
     DirBuilder::new().recursive(true).mode(0o700).create(&config.home)?;
-    let _alone = RunFolder::claim(&config.run_dir())?;
+    Ok(RunFolder::claim(&config.run_dir())?)
+}
+
+fn migrate(config: &Config, output: &Output) -> Result<(), CliError> {
+    let _alone = claim(config)?;
     let (before, after) = runtime()?.block_on(async {
         let before = look(config).await?;
         let db = Db::connect(&config.database_url, &config.timing, &config.limits).await?;

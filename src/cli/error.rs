@@ -120,6 +120,12 @@ pub enum CliError {
     /// The database.
     #[error(transparent)]
     Database(#[from] ConnectError),
+    /// `db seed`.
+    #[error(transparent)]
+    Seed(#[from] crate::platform::seed::SeedError),
+    /// `db backup` and `db restore`.
+    #[error(transparent)]
+    Backup(#[from] crate::store::backup::BackupError),
     /// The home is in use.
     #[error(transparent)]
     RunFolder(#[from] RunFolderError),

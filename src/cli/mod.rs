@@ -78,7 +78,7 @@ enum Command {
     /// Shows what the host has to tell its operator
     #[command(after_help = inbox::EXAMPLES)]
     Inbox(inbox::Inbox),
-    /// Looks after the database's schema
+    /// Looks after the database: its schema, copies of it, data for demos
     #[command(subcommand, after_help = db::EXAMPLES)]
     Db(db::DbCommand),
     /// Tells about the settings

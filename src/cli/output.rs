@@ -87,6 +87,15 @@ impl Output {
         }
     }
 
+    /// Shows how far something is that takes long: in place on a terminal; elsewhere as a line of its own at `milestone`s.
+    pub fn step(&self, milestone: bool, text: &str) {
+        match self.progress {
+            true => self.progress(text),
+            false if milestone => self.note(text),
+            false => {}
+        }
+    }
+
     /// Asks a person who sits at this terminal; nobody does when the answer must be JSON, or input or standard error go
     /// elsewhere. Anything but `y` and `yes` is no.
     pub fn confirms(&self, text: &str, question: &str) -> bool {

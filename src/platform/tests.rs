@@ -9,6 +9,7 @@ mod once;
 mod paging;
 mod parallel;
 mod scope;
+mod seed;
 mod sessions;
 mod tasks;
 mod trees;

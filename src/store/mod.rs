@@ -6,6 +6,7 @@
 //! locking are the registry's: for one id there is one writer at a time.
 
 pub mod admin_token;
+pub mod backup;
 pub mod db;
 pub mod fs;
 pub mod inbox;

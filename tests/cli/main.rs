@@ -4,6 +4,7 @@
 #[path = "../e2e/support/mod.rs"]
 mod support;
 
+mod backup;
 mod command;
 mod database;
 mod help;
@@ -11,5 +12,6 @@ mod pack;
 mod project;
 mod remote;
 mod secrets;
+mod seed;
 mod settings;
 mod signing;

@@ -2,7 +2,6 @@
 
 use reqwest::Method;
 use serde_json::{Value, json};
-use test_postgres::Server;
 
 use crate::{
     on_databases,

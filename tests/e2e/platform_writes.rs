@@ -3,7 +3,6 @@
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use test_postgres::Server;
 
 use crate::{
     on_databases,

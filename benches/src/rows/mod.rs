@@ -2,10 +2,12 @@
 
 mod config;
 mod delivery;
+mod event;
 mod exit;
 mod frozen;
 mod install;
 mod memory;
+mod reads;
 mod savers;
 mod spawn;
 mod state;
@@ -36,6 +38,10 @@ static ROWS: &[Row] = &[
     Row { name: "frozen", run: |options| Box::pin(frozen::run(options)) },
     Row { name: "get-config", run: |options| Box::pin(config::run(options)) },
     Row { name: "savers", run: |options| Box::pin(savers::run(options)) },
+    Row { name: "tasks-page", run: |options| Box::pin(reads::tasks_page(options)) },
+    Row { name: "messages", run: |options| Box::pin(reads::messages(options)) },
+    Row { name: "code-stats", run: |options| Box::pin(reads::code_stats(options)) },
+    Row { name: "event", run: |options| Box::pin(event::run(options)) },
     Row { name: "upgrade", run: |options| Box::pin(upgrade::run(options)) },
 ];
 

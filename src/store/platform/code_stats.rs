@@ -30,6 +30,8 @@ struct Row {
     deletions: i64,
     peak_added: i64,
     peak_deleted: i64,
+    /// The same in every row: when this database began to record commits.
+    activated: Option<String>,
 }
 
 impl PlatformStore {
@@ -40,7 +42,6 @@ impl PlatformStore {
         filter: &SessionFilter,
         page: &PageRequest,
     ) -> Result<Page<CodeStats>, PlatformError> {
-        let activated = self.commits_recorded_since().await?;
         let Some(statement) = statement(self.db.reader().get_database_backend(), scope, filter, page)? else {
             return Ok(Page { items: Vec::new(), next_cursor: None });
         };
@@ -54,20 +55,19 @@ impl PlatformStore {
         rows.truncate(limit);
         let key = |row: &Row| [Key::Int(row.started_at), Key::Text(row.id.clone())];
         let next_cursor = rows.last().filter(|_| more).map(|row| cursor::encode(List::CodeStats, &key(row)));
+        let activated = rows.first().map(Row::recorded_since).transpose()?.unwrap_or_default();
         Ok(Page { items: rows.into_iter().map(|row| row.stats(activated)).collect(), next_cursor })
-    }
-
-    /// In microseconds.
-    async fn commits_recorded_since(&self) -> Result<i64, PlatformError> {
-        let query = instance_setting::Entity::find_by_id(ACTIVATED.to_owned());
-        let row = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().one(self.db.reader()).await?)).await?;
-        let since = row.and_then(|row| row.value.parse::<f64>().ok());
-        let since = since.ok_or_else(|| DbFault::Statement(format!("instance setting {ACTIVATED} is not a moment")))?;
-        Ok(since as i64)
     }
 }
 
 impl Row {
+    /// In microseconds.
+    fn recorded_since(&self) -> Result<i64, DbFault> {
+        let since = self.activated.as_deref().and_then(|since| since.parse::<f64>().ok());
+        let since = since.ok_or_else(|| DbFault::Statement(format!("instance setting {ACTIVATED} is not a moment")))?;
+        Ok(since as i64)
+    }
+
     fn stats(self, activated: i64) -> CodeStats {
         CodeStats {
             committed_lines_available: self.commits > 0 || self.started_at >= activated,
@@ -112,6 +112,10 @@ fn statistics(sessions: SelectStatement) -> SelectStatement {
     let number = |expr: Expr| Expr::from(Func::coalesce([expr, Expr::value(0i64)])).cast_as(Alias::new("BIGINT"));
     let sum = |column: session_commit::Column| number(column.into_expr().sum());
     let peak = |column: session_snapshot::Column| number(column.into_expr().max());
+    let activated = instance_setting::Entity::find_by_id(ACTIVATED.to_owned())
+        .select_only()
+        .column(instance_setting::Column::Value)
+        .into_query();
     let mut query = Query::select();
     query
         .expr_as(of("id"), Alias::new("id"))
@@ -121,6 +125,7 @@ fn statistics(sessions: SelectStatement) -> SelectStatement {
         .expr_as(subquery(commits(sum(session_commit::Column::Deletions))), Alias::new("deletions"))
         .expr_as(subquery(snapshots(peak(session_snapshot::Column::Additions))), Alias::new("peak_added"))
         .expr_as(subquery(snapshots(peak(session_snapshot::Column::Deletions))), Alias::new("peak_deleted"))
+        .expr_as(subquery(activated), Alias::new("activated"))
         .from_subquery(sessions, page());
     query
         .order_by((page(), Alias::new("started_at")), sea_orm::Order::Desc)

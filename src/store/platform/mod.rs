@@ -6,6 +6,7 @@
 mod append;
 mod board;
 mod board_rows;
+mod bulk;
 mod code_stats;
 mod error;
 mod event_log;
@@ -34,6 +35,7 @@ use super::db::Db;
 use crate::domain::platform::{Scope, refusal::Refusal};
 
 pub use append::{Entry, Whose};
+pub use bulk::Bulk;
 pub use error::PlatformError;
 pub use event_log::{EventFilter, Logged, Retention};
 pub use once::Once;
