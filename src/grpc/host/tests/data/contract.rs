@@ -32,6 +32,9 @@ const PRIORITIES: [&str; 4] = ["critical", "high", "medium", "low"];
 const ORIGINS: [&str; 5] = ["manual", "agent_created", "routine", "onboarding", "automation_run"];
 const STAGES: [&str; 4] = ["work", "review", "approval", "custom"];
 
+/// Values of the three fields of a filter, and what it shows.
+type Case<'a, T> = (&'a [&'a str], &'a [&'a str], &'a [&'a str], T);
+
 fn words(values: &[&str]) -> Vec<String> {
     values.iter().map(|word| (*word).to_owned()).collect()
 }
@@ -94,7 +97,7 @@ async fn every_session_state_is_shown_and_the_fields_of_a_filter_restrict_each_o
     desk.session(&theirs).await;
     assert_eq!(SessionState::ALL.len(), SESSION_STATES.len());
     let (mine, theirs) = (mine.id.as_str(), theirs.id.as_str());
-    let cases: [(&[&str], &[&str], &[&str], usize); 9] = [
+    let cases: [Case<usize>; 9] = [
         (&[], &[], &[], 9),
         (&[mine], &[], &[], 8),
         (&[mine, mine, "none"], &[], &[], 8),
@@ -140,7 +143,7 @@ async fn messages_name_their_author_and_the_fields_of_a_filter_restrict_each_oth
         desk.platform.messages.add(&By::operator(), &new).await.unwrap();
     }
     let (one, two, first) = (one.id.as_str(), two.id.as_str(), first.id.as_str());
-    let cases: [(&[&str], &[&str], &[&str], &[&str]); 8] = [
+    let cases: [Case<&[&str]>; 8] = [
         (&[], &[], &[], &["user", "agent", "user"]),
         (&[one, one], &[], &[], &["user", "agent"]),
         (&[one, two, "none"], &[], &[], &["user", "agent", "user"]),
