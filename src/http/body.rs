@@ -116,8 +116,19 @@ pub async fn whole(request: &HttpRequest, payload: Payload, bounds: Bounds) -> R
 /// Reads a body of JSON. The text of a refusal says where the mistake is.
 pub async fn json<T: DeserializeOwned>(request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<T, ApiError> {
     let body = read(None, request, payload, bounds).await?;
-    serde_json::from_slice(&body.bytes)
-        .map_err(|error| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&error.to_string(), 300))))
+    parse(&body.bytes)
+}
+
+/// JSON of the documented fields, and nothing after it. The text of a refusal names the field.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let refused = |text: String| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&text, 300)));
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| match error.path().to_string() {
+        path if path == "." => refused(error.inner().to_string()),
+        path => refused(format!("{path}: {}", error.inner())),
+    })?;
+    reader.end().map_err(|error| refused(error.to_string()))?;
+    Ok(value)
 }
 
 /// As [`json`], of a body that holds secrets: the text of a refusal has the place alone.

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::{ApiError, Services, body};
 use crate::{
-    domain::{clean, platform::Scope, principal::Principal},
+    domain::{platform::Scope, principal::Principal},
     platform::{By, Once},
 };
 
@@ -66,8 +66,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Change<T> {
 
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
-    serde_json::from_slice(bytes)
-        .map_err(|error| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&error.to_string(), 300))))
+    body::parse(bytes)
 }
 
 /// The same key of the same caller with the same request is the same request.

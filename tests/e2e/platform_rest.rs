@@ -373,12 +373,9 @@ async fn a_change_by_rest_reaches_a_subscribed_plugin() {
     host.install(&Package::of(Guest::Go, "demo", "1.0.0")).await;
     board(&host).await;
     let task = host.post("/api/v1/tasks", json!({"title": "Told", "metadata": {"a": 1}})).await.expect(200);
-    eventually("task.created arrives", || async {
-        host.recorded("demo", "events")
-            .iter()
-            .any(|event| event["event_type"] == "task.created" && event["payload"]["task_id"] == task["id"])
-    })
-    .await;
+    let events = host.events("demo", 1).await;
+    let shown = (&events[0]["event_type"], &events[0]["payload"]["task_id"], &events[0]["payload"]["metadata"]);
+    assert_eq!(shown, (&json!("task.created"), &task["id"], &json!({"a": 1})));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
