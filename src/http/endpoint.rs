@@ -35,7 +35,7 @@ pub struct Doc {
     pub query: Option<fn() -> Vec<Parameter>>,
     /// The request's body.
     pub body: Option<Content>,
-    /// Status and body of success; more than one when it depends.
+    /// Status and body of success; more than one when it depends, also of one status.
     pub answers: [Option<(u16, Content)>; 2],
     /// Statuses of refusal that are the route's own.
     pub refusals: &'static [u16],
@@ -45,6 +45,8 @@ pub struct Doc {
     pub once: bool,
     /// Whether the answer is somebody else's: anything may come.
     pub relayed: bool,
+    /// Whether it is open to everyone only when a setting or a manifest says so.
+    pub may_need_login: bool,
 }
 
 /// What a body is.
@@ -84,6 +86,7 @@ impl Doc {
         versioned: false,
         once: false,
         relayed: false,
+        may_need_login: false,
     };
 }
 
@@ -156,6 +159,12 @@ impl Endpoint {
     /// It changes something once for each `Idempotency-Key`.
     pub const fn once(mut self) -> Self {
         self.doc.once = true;
+        self
+    }
+
+    /// Its action is open to everyone, but its handler may ask for another one.
+    pub const fn may_need_login(mut self) -> Self {
+        self.doc.may_need_login = true;
         self
     }
 
