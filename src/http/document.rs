@@ -15,7 +15,7 @@ use utoipa::openapi::{
     path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
     request_body::{RequestBody, RequestBodyBuilder},
     response::{Response, ResponseBuilder},
-    schema::{ObjectBuilder, Type},
+    schema::{AllOfBuilder, ObjectBuilder, Type},
     security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     tag::TagBuilder,
 };
@@ -73,9 +73,10 @@ pub async fn page() -> HttpResponse {
 
 /// `GET /api/docs/{file}`: the page and what it loads.
 pub async fn page_file(file: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let config = Arc::new(Config::from(ADDRESS).try_it_out_enabled(true).persist_authorization(false));
-    let found =
-        utoipa_swagger_ui::serve(&file, config).map_err(|error| ApiError::Internal(error.to_string().into()))?;
+    // Without its validator, which is a service of somebody else.
+    let config = Config::from(ADDRESS).try_it_out_enabled(true).persist_authorization(false).validator_url("none");
+    let found = utoipa_swagger_ui::serve(&file, Arc::new(config))
+        .map_err(|error| ApiError::Internal(error.to_string().into()))?;
     let found = found.ok_or(ApiError::NoRoute)?;
     let mut answer = HttpResponse::Ok();
     answer
@@ -149,7 +150,7 @@ fn operation(endpoint: &Endpoint, error: &RefOr<Schema>, shapes: &mut Shapes) ->
         operation = operation.parameter(parameter);
     }
     if let Some(body) = doc.body {
-        operation = operation.request_body(Some(request_body(body, shapes)));
+        operation = operation.request_body(Some(request_body(body, doc.needs, shapes)));
     }
     if needs_login(endpoint) {
         operation = operation.security(SecurityRequirement::new(BEARER, Vec::<String>::new()));
@@ -201,7 +202,7 @@ fn parameters(endpoint: &Endpoint) -> Vec<Parameter> {
     let header = |name: &str, about: &str, schema: ObjectBuilder| {
         parameter(name, ParameterIn::Header, schema).description(Some(about)).build()
     };
-    let tag = || text(MAX_PATH_TEXT).pattern(Some(TAG));
+    let tag = || ObjectBuilder::new().schema_type(Type::String).pattern(Some(TAG));
     let in_path = |name| parameter(name, ParameterIn::Path, text(MAX_PATH_TEXT)).build();
     let mut all: Vec<_> = names(endpoint.shown).map(in_path).collect();
     all.extend(endpoint.doc.query.map(|query| query()).unwrap_or_default());
@@ -222,17 +223,17 @@ fn parameters(endpoint: &Endpoint) -> Vec<Parameter> {
 }
 
 /// Any version, or one as an answer gave it.
-const TAG: &str = "^(\\*|\"[0-9A-Za-z_+/=.-]+\")$";
+const TAG: &str = "^(\\*|\"[0-9A-Za-z_+/=.-]{1,100}\")$";
 
 /// Longest text in a path that the document speaks of; longer ones name nothing.
 const MAX_PATH_TEXT: usize = 512;
 
-fn request_body(content: Content, shapes: &mut Shapes) -> RequestBody {
+fn request_body(content: Content, needs: &[&str], shapes: &mut Shapes) -> RequestBody {
     let json = |shape: RefOr<Schema>| ContentBuilder::new().schema(Some(shape)).build();
     let body = RequestBodyBuilder::new().required(Some(Required::True));
     match content {
         Content::Empty => body.required(Some(Required::False)).build(),
-        Content::Json(shape) => body.content("application/json", json(shape(shapes))).build(),
+        Content::Json(shape) => body.content("application/json", json(with(needs, shape(shapes)))).build(),
         // Whatever it is, it may be nothing.
         Content::Media(media) => {
             body.required(Some(Required::False)).content(media, ContentBuilder::new().build()).build()
@@ -245,6 +246,16 @@ fn request_body(content: Content, shapes: &mut Shapes) -> RequestBody {
                 .build()
         }
     }
+}
+
+/// The same with these texts in it.
+fn with(needs: &[&str], shape: RefOr<Schema>) -> RefOr<Schema> {
+    if needs.is_empty() {
+        return shape;
+    }
+    let text = || ObjectBuilder::new().schema_type(Type::String).pattern(Some("\\S"));
+    let needed = needs.iter().fold(ObjectBuilder::new(), |object, name| object.property(*name, text()).required(*name));
+    Schema::from(AllOfBuilder::new().item(shape).item(needed).build()).into()
 }
 
 fn answer(endpoint: &Endpoint, status: u16, content: Content, shapes: &mut Shapes) -> Response {

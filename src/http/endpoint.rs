@@ -35,6 +35,8 @@ pub struct Doc {
     pub query: Option<fn() -> Vec<Parameter>>,
     /// The request's body.
     pub body: Option<Content>,
+    /// Fields of the body that must be there and say something, though its type can do without: it serves another route too.
+    pub needs: &'static [&'static str],
     /// Status and body of success; more than one when it depends, also of one status.
     pub answers: [Option<(u16, Content)>; 2],
     /// Statuses of refusal that are the route's own.
@@ -81,6 +83,7 @@ impl Doc {
         summary: "",
         query: None,
         body: None,
+        needs: &[],
         answers: [None, None],
         refusals: &[],
         versioned: false,
@@ -123,6 +126,12 @@ impl Endpoint {
     /// It takes a body of JSON.
     pub const fn body<T: ToSchema>(mut self) -> Self {
         self.doc.body = Some(Content::Json(shape::<T>));
+        self
+    }
+
+    /// Its body must have these texts, which the same type does without for another route.
+    pub const fn needs(mut self, fields: &'static [&'static str]) -> Self {
+        self.doc.needs = fields;
         self
     }
 

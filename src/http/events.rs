@@ -30,11 +30,11 @@ const MAX_WORKSPACE_ID_BYTES: usize = 512;
 #[serde(deny_unknown_fields)]
 struct Publication {
     /// Words separated by single dots; `plugin` as the first word is for plugins and the host only.
-    #[schema(max_length = 512)]
+    #[schema(max_length = 512, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f.*>]+(\\.[^\\s\\x00-\\x1f\\x7f-\\x9f.*>]+)*$")]
     subject: String,
     /// Empty or left out: taken from the payload's `workspace_id`, when it has one.
     #[serde(default)]
-    #[schema(max_length = 512)]
+    #[schema(max_length = 512, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     workspace_id: Option<String>,
     #[schema(value_type = Object)]
     payload: Map<String, Value>,

@@ -64,9 +64,9 @@ pub struct Parameters {
     #[param(pattern = "^(trace|debug|info|warn|error)?$")]
     level: Option<String>,
     /// The newest lines, so many at most.
-    #[param(value_type = Option<u32>)]
+    #[param(value_type = Option<usize>)]
     limit: Option<String>,
-    /// Lines of this time and later.
+    /// Lines of this time and later; RFC 3339.
     #[param(value_type = Option<OffsetDateTime>)]
     since: Option<String>,
     /// Answer with a stream that goes on until the plugin is uninstalled.

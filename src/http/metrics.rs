@@ -27,7 +27,7 @@ use crate::{
 
 /// The handler asks for `MetricsRead`, unless `metrics.public` is set.
 pub static ROUTES: &[Endpoint] = &[get("/metrics", Action::HealthRead, || web::to(read))
-    .about("The host's figures in the text format of OpenMetrics; needs `metrics:read` unless `metrics.public` is set")
+    .about("The host's figures in Prometheus' text format; needs `metrics:read` unless `metrics.public` is set")
     .may_need_login()
     .gives_of(200, Content::Media(prometheus_text::CONTENT_TYPE))
     .refuses(&[504])];

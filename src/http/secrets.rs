@@ -32,6 +32,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/secrets", Action::SecretWrite, || web::to(create))
         .about("Keep a secret")
         .body::<Fields>()
+        .needs(&["name"])
         .gives::<Item>(201)
         .refuses(&[409]),
     get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(read))
@@ -66,14 +67,17 @@ const ESCAPED: u64 = 6;
 #[schema(as = SecretFields)]
 struct Fields {
     /// Needed for a new one.
-    #[schema(max_length = 200)]
+    #[schema(
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
     name: Option<String>,
     #[schema(value_type = Option<String>, format = Password, write_only)]
     value: Option<SecretString>,
     /// `workspace` goes with `workspace_id`; left out: what `workspace_id` implies.
     #[schema(pattern = "^(global|workspace)?$")]
     scope: Option<String>,
-    #[schema(max_length = 512)]
+    #[schema(max_length = 512, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     workspace_id: Option<String>,
 }
 
@@ -85,7 +89,7 @@ pub struct Parameters {
     #[param(pattern = "^(global|workspace)?$")]
     scope: Option<String>,
     /// Of this workspace.
-    #[param(max_length = 512)]
+    #[param(max_length = 512, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     workspace_id: Option<String>,
     /// With those of the whole host.
     #[serde(default)]

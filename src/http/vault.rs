@@ -32,7 +32,7 @@ pub static ROUTES: &[Endpoint] = &[
 #[serde(deny_unknown_fields)]
 struct Rotate {
     /// 32 bytes, as 64 hexadecimal digits or in base64.
-    #[schema(value_type = Option<String>, format = Password, write_only)]
+    #[schema(value_type = Option<String>, format = Password, write_only, pattern = "^([0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=)$")]
     key: Option<SecretString>,
 }
 
