@@ -1,11 +1,12 @@
 #!/bin/sh
 # Every test of the workspace, the real-process ones with both fixture plugins, those of the database on SQLite and
-# PostgreSQL; fails when a process is left behind.
+# PostgreSQL; then schemathesis on a running host, on both; fails when a process is left behind.
 #
 #   scripts/test.sh [arguments of the test programs…]        for example: scripts/test.sh --show-output
 #
 # On Debian as root it installs what it needs; elsewhere it says what is missing. Without Go the cases on the Go fixture
-# are left out, without PostgreSQL those on it, loudly; with CI=true that is an error, and the lock file must be current.
+# are left out, without PostgreSQL those on it, without PyPI schemathesis, loudly; with CI=true that is an error, and the
+# lock file must be current.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -54,6 +55,16 @@ if ! scripts/ensure-postgres.sh >/dev/null; then
 fi
 # shellcheck disable=SC2086 # empty stands for nothing
 $with_postgres cargo test $locked --workspace --features kandev-host/failpoints --no-fail-fast -- "$@" || status=$?
+
+# The document of the API against the host that was built just now.
+if ! scripts/ensure-schemathesis.sh >/dev/null; then
+    echo "skipped: needs schemathesis (see above); the document of the API is not tried out"
+    [ "${CI:-}" != true ] || { echo "test: CI=true, so a missing schemathesis is an error" >&2; exit 1; }
+else
+    scripts/schemathesis.sh sqlite || status=$?
+    # Shorter: what hangs on the database is seen with random requests too.
+    [ -z "$with_postgres" ] || scripts/schemathesis.sh postgres --phases fuzzing,stateful || status=$?
+fi
 
 # A process that is on its way out has a moment.
 tries=0

@@ -8,6 +8,7 @@ mod signed;
 use std::{collections::BTreeSet, fmt};
 
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use super::{
     clean,
@@ -28,8 +29,9 @@ const MAX_WORDS: usize = 50;
 const MAX_PATTERNS: usize = 200;
 
 /// A change that needs an operator's word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = ConsentKind)]
 pub enum Kind {
     /// The plugin asks for more than it had.
     Capabilities,
@@ -122,7 +124,7 @@ pub struct Side<'a> {
 }
 
 /// Where the offered version lies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Nothing is installed.
@@ -138,7 +140,7 @@ pub enum Direction {
 }
 
 /// What becomes of the signer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SignerChange {
     /// As it was.
@@ -152,7 +154,7 @@ pub enum SignerChange {
 }
 
 /// The difference an operator is shown. Texts are cleaned and bounded.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Difference {
     /// The version that is installed; `null` when none is.
     pub installed: Option<String>,
@@ -178,6 +180,7 @@ pub struct Difference {
     /// What becomes of the signer.
     pub signer_change: SignerChange,
     /// What needs the operator's word.
+    #[schema(value_type = Vec<Kind>)]
     pub needs: Kinds,
 }
 

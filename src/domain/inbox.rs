@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
@@ -21,8 +22,9 @@ pub const PLUGIN_UNREACHABLE: &str = "plugin_unreachable";
 pub const PLUGIN: &str = "plugin";
 
 /// Where an item stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = InboxItemStatus)]
 pub enum ItemStatus {
     /// The incident lasts.
     Open,
@@ -52,11 +54,12 @@ impl ItemStatus {
 }
 
 /// An item, as REST shows it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = InboxItem)]
 pub struct Item {
     /// Ordered by the time of making.
     pub id: Uuid,
-    /// What kind of item: [`PLUGIN_UNREACHABLE`].
+    /// What kind of item: `plugin_unreachable`.
     #[serde(rename = "type")]
     pub kind: String,
     /// One line.
@@ -69,9 +72,10 @@ pub struct Item {
     pub read: bool,
     /// What it is about: the plugin's id.
     pub entity_id: String,
-    /// [`PLUGIN`].
+    /// `plugin`.
     pub entity_type: String,
     /// More about the incident, an object.
+    #[schema(value_type = Object)]
     pub payload: Value,
     /// When the incident began, UTC.
     #[serde(with = "time::serde::rfc3339")]

@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
 /// A line: already cut, cleaned of control characters and rate-limited by goplugin.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
     /// When the host read it, UTC.
     #[serde(with = "time::serde::rfc3339")]
@@ -20,8 +21,9 @@ pub struct LogLine {
 }
 
 /// Severity of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = LogLevel)]
 pub enum Level {
     /// Finest.
     Trace,
@@ -36,8 +38,9 @@ pub enum Level {
 }
 
 /// Source of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = LogStream)]
 pub enum Stream {
     /// The plugin's standard output.
     Stdout,

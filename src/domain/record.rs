@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
 use super::clean::single_line;
 use super::id::PluginId;
@@ -20,8 +21,9 @@ pub const MAX_RECORD_BYTES: usize = yaml::MAX_RECORD_BYTES;
 const UNKNOWN_VERSION: &str = "unknown";
 
 /// Where a plugin stands, as stored and shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = PluginStatus)]
 pub enum Status {
     /// Installed, not yet started for the first time.
     Registered,
@@ -55,7 +57,7 @@ impl fmt::Display for Status {
 }
 
 /// What the host knows about an installed plugin.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct PluginRecord {
     /// The id; equal to the manifest's, which is what JSON and YAML show.
     #[serde(skip)]
@@ -69,7 +71,7 @@ pub struct PluginRecord {
 }
 
 /// The part of a record that is not the manifest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecordState {
     /// Where the plugin stands.
     pub status: Status,
@@ -87,7 +89,7 @@ pub struct RecordState {
     /// It was put into the plugins folder by hand, and nothing has vouched for its files yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sideloaded: bool,
-    /// What an operator was told of the package when it was installed; see [`keep_warnings`].
+    /// What an operator was told of the package when it was installed: few, short, clean.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// SHA-256 of the executable, lower-case hexadecimal. What is started must have it; a record without one gets it at

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{id::PluginId, manifest::Manifest, version};
 
@@ -97,7 +98,8 @@ pub enum Step {
 }
 
 /// An item that failed; the others go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SyncError)]
 pub struct ItemError {
     /// Where.
     pub path: String,
@@ -105,14 +107,17 @@ pub struct ItemError {
     pub reason: String,
 }
 
-/// What a sync has done (contract/rest.md §3, `SyncResult`): four arrays, never null.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// What a sync has done: four arrays, never null (contract/rest.md §3, `SyncResult`).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct SyncReport {
     /// Registered, off.
+    #[schema(value_type = Vec<String>)]
     pub added: Vec<PluginId>,
     /// Installed from a dropped package, started or not.
+    #[schema(value_type = Vec<String>)]
     pub installed: Vec<PluginId>,
     /// In `error`, since their folder is gone.
+    #[schema(value_type = Vec<String>)]
     pub missing: Vec<PluginId>,
     /// Items that failed.
     pub errors: Vec<ItemError>,

@@ -13,6 +13,7 @@
 use std::{collections::BTreeSet, fmt};
 
 use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
 
 use super::{
     clean::quote,
@@ -128,13 +129,16 @@ impl Serialize for Scope {
 }
 
 /// A key the host believes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TrustedKey {
     /// Its name.
+    #[schema(value_type = String)]
     pub name: KeyName,
     /// The key.
+    #[schema(value_type = String)]
     pub key: PublicKey,
     /// What it may sign.
+    #[schema(value_type = Vec<String>)]
     pub plugins: Scope,
 }
 

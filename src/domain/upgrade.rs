@@ -7,11 +7,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
 use super::record::{PluginRecord, Status};
 
 /// The last change from one version to another.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LastUpgrade {
     /// The version before.
     pub from: String,
@@ -32,8 +33,9 @@ pub struct LastUpgrade {
 }
 
 /// What was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = UpgradeKind)]
 pub enum ChangeKind {
     /// A package of another version.
     Install,
@@ -51,8 +53,9 @@ impl fmt::Display for ChangeKind {
 }
 
 /// What came of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = UpgradeOutcome)]
 pub enum Outcome {
     /// It is not over.
     UnderWay,

@@ -2,7 +2,10 @@
 //!
 //! Both are open to everyone: they say nothing that the source does not.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use actix_web::{HttpResponse, http::header, web};
 use utoipa::openapi::{
@@ -12,7 +15,7 @@ use utoipa::openapi::{
     path::{Operation, OperationBuilder, Parameter, ParameterBuilder, ParameterIn},
     request_body::{RequestBody, RequestBodyBuilder},
     response::{Response, ResponseBuilder},
-    schema::{ObjectBuilder, Type},
+    schema::{AllOfBuilder, ObjectBuilder, Type},
     security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
     tag::TagBuilder,
 };
@@ -20,7 +23,7 @@ use utoipa_swagger_ui::Config;
 
 use super::{
     ApiError,
-    endpoint::{Content, Endpoint, Shapes, shape},
+    endpoint::{Content, Endpoint, Shapes, get, shape},
     error::ErrorBody,
     query::Takes,
     routes,
@@ -30,6 +33,19 @@ use crate::domain::{
     authorize::{Decision, authorize},
     principal::Principal,
 };
+
+pub static ROUTES: &[Endpoint] = &[
+    get(ADDRESS, Action::DocsRead, || web::to(read))
+        .about("This document")
+        .gives_of(200, Content::Media("application/json")),
+    get("/api/docs", Action::DocsRead, || web::to(page))
+        .about("To the page that shows this document")
+        .gives_of(308, Content::Empty),
+    get("/api/docs/{file:.*}", Action::DocsRead, || web::to(page_file))
+        .shown_as("/api/docs/{file}")
+        .about("The page that shows this document, and what the page loads")
+        .gives_of(200, Content::Media("*/*")),
+];
 
 /// Where the document is.
 const ADDRESS: &str = "/api/openapi.json";
@@ -57,9 +73,10 @@ pub async fn page() -> HttpResponse {
 
 /// `GET /api/docs/{file}`: the page and what it loads.
 pub async fn page_file(file: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let config = Arc::new(Config::from(ADDRESS).try_it_out_enabled(true).persist_authorization(false));
-    let found =
-        utoipa_swagger_ui::serve(&file, config).map_err(|error| ApiError::Internal(error.to_string().into()))?;
+    // Without its validator, which is a service of somebody else.
+    let config = Config::from(ADDRESS).try_it_out_enabled(true).persist_authorization(false).validator_url("none");
+    let found = utoipa_swagger_ui::serve(&file, Arc::new(config))
+        .map_err(|error| ApiError::Internal(error.to_string().into()))?;
     let found = found.ok_or(ApiError::NoRoute)?;
     let mut answer = HttpResponse::Ok();
     answer
@@ -118,6 +135,10 @@ fn is_public(action: Action) -> bool {
     authorize(Principal::Anonymous, action) == Decision::Allow
 }
 
+fn needs_login(endpoint: &Endpoint) -> bool {
+    !is_public(endpoint.action) || endpoint.doc.may_need_login
+}
+
 fn operation(endpoint: &Endpoint, error: &RefOr<Schema>, shapes: &mut Shapes) -> Operation {
     let doc = &endpoint.doc;
     let mut operation = OperationBuilder::new()
@@ -129,13 +150,24 @@ fn operation(endpoint: &Endpoint, error: &RefOr<Schema>, shapes: &mut Shapes) ->
         operation = operation.parameter(parameter);
     }
     if let Some(body) = doc.body {
-        operation = operation.request_body(Some(request_body(body, shapes)));
+        operation = operation.request_body(Some(request_body(body, doc.needs, shapes)));
     }
-    if !is_public(endpoint.action) {
+    if needs_login(endpoint) {
         operation = operation.security(SecurityRequirement::new(BEARER, Vec::<String>::new()));
     }
+    if doc.may_need_login {
+        operation = operation.security(SecurityRequirement::default());
+    }
+    let mut answers: BTreeMap<u16, Response> = BTreeMap::new();
     for (status, content) in doc.answers.iter().flatten() {
-        operation = operation.response(status.to_string(), answer(endpoint, *status, *content, shapes));
+        let answer = answer(endpoint, *status, *content, shapes);
+        match answers.get_mut(status) {
+            Some(found) => found.content.extend(answer.content),
+            None => drop(answers.insert(*status, answer)),
+        }
+    }
+    for (status, answer) in answers {
+        operation = operation.response(status.to_string(), answer);
     }
     for status in refusals(endpoint) {
         let content = ContentBuilder::new().schema(Some(error.clone())).build();
@@ -162,41 +194,50 @@ pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
 }
 
 fn parameters(endpoint: &Endpoint) -> Vec<Parameter> {
-    let text = |name: &str, place: ParameterIn, about: Option<&str>, max: usize| {
-        let schema = ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(max));
+    let text = |max: usize| ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(max));
+    let parameter = |name: &str, place: ParameterIn, schema: ObjectBuilder| {
         let required = if place == ParameterIn::Path { Required::True } else { Required::False };
-        ParameterBuilder::new()
-            .name(name)
-            .parameter_in(place)
-            .required(required)
-            .description(about)
-            .schema(Some(schema.build()))
-            .build()
+        ParameterBuilder::new().name(name).parameter_in(place).required(required).schema(Some(schema.build()))
     };
-    let mut all: Vec<_> =
-        names(endpoint.shown).map(|name| text(name, ParameterIn::Path, None, MAX_PATH_TEXT)).collect();
+    let header = |name: &str, about: &str, schema: ObjectBuilder| {
+        parameter(name, ParameterIn::Header, schema).description(Some(about)).build()
+    };
+    let tag = || ObjectBuilder::new().schema_type(Type::String).pattern(Some(TAG));
+    let in_path = |name| parameter(name, ParameterIn::Path, text(MAX_PATH_TEXT)).build();
+    let mut all: Vec<_> = names(endpoint.shown).map(in_path).collect();
     all.extend(endpoint.doc.query.map(|query| query()).unwrap_or_default());
-    if endpoint.doc.versioned && changes(endpoint) && endpoint.doc.once {
+    if endpoint.doc.versioned && changes(endpoint) {
         let about = "The `ETag` that was seen; another version of the thing is answered 412.";
-        all.push(text("If-Match", ParameterIn::Header, Some(about), MAX_PATH_TEXT));
+        all.push(header("If-Match", about, tag()));
+    }
+    if endpoint.doc.answers.iter().flatten().any(|(status, _)| *status == 304) {
+        let about = "The `ETag` that was seen; the same version of the thing is answered 304.";
+        all.push(header("If-None-Match", about, tag()));
     }
     if endpoint.doc.once {
         let about = "The same key with the same request is done once and answered the same, for 24 hours.";
-        all.push(text("Idempotency-Key", ParameterIn::Header, Some(about), super::change::MAX_KEY_BYTES));
+        let key = text(super::change::MAX_KEY_BYTES).pattern(Some("^[!-~]+$"));
+        all.push(header("Idempotency-Key", about, key));
     }
     all
 }
 
+/// Any version, or one as an answer gave it.
+const TAG: &str = "^(\\*|\"[0-9A-Za-z_+/=.-]{1,100}\")$";
+
 /// Longest text in a path that the document speaks of; longer ones name nothing.
 const MAX_PATH_TEXT: usize = 512;
 
-fn request_body(content: Content, shapes: &mut Shapes) -> RequestBody {
+fn request_body(content: Content, needs: &[&str], shapes: &mut Shapes) -> RequestBody {
     let json = |shape: RefOr<Schema>| ContentBuilder::new().schema(Some(shape)).build();
     let body = RequestBodyBuilder::new().required(Some(Required::True));
     match content {
         Content::Empty => body.required(Some(Required::False)).build(),
-        Content::Json(shape) => body.content("application/json", json(shape(shapes))).build(),
-        Content::Media(media) => body.content(media, ContentBuilder::new().build()).build(),
+        Content::Json(shape) => body.content("application/json", json(with(needs, shape(shapes)))).build(),
+        // Whatever it is, it may be nothing.
+        Content::Media(media) => {
+            body.required(Some(Required::False)).content(media, ContentBuilder::new().build()).build()
+        }
         Content::Form(field, shape) => {
             let file = ObjectBuilder::new().schema_type(Type::String).content_media_type("application/octet-stream");
             let form = ObjectBuilder::new().property(field, file).required(field).build();
@@ -205,6 +246,16 @@ fn request_body(content: Content, shapes: &mut Shapes) -> RequestBody {
                 .build()
         }
     }
+}
+
+/// The same with these texts in it.
+fn with(needs: &[&str], shape: RefOr<Schema>) -> RefOr<Schema> {
+    if needs.is_empty() {
+        return shape;
+    }
+    let text = || ObjectBuilder::new().schema_type(Type::String).pattern(Some("\\S"));
+    let needed = needs.iter().fold(ObjectBuilder::new(), |object, name| object.property(*name, text()).required(*name));
+    Schema::from(AllOfBuilder::new().item(shape).item(needed).build()).into()
 }
 
 fn answer(endpoint: &Endpoint, status: u16, content: Content, shapes: &mut Shapes) -> Response {
@@ -233,7 +284,7 @@ fn refusals(endpoint: &Endpoint) -> Vec<u16> {
     if endpoint.takes != Takes::Anything || doc.once {
         statuses.push(400);
     }
-    if !is_public(endpoint.action) {
+    if needs_login(endpoint) {
         statuses.extend([401, 403]);
     }
     if doc.body.is_some() || doc.once {
@@ -245,7 +296,7 @@ fn refusals(endpoint: &Endpoint) -> Vec<u16> {
     if doc.once {
         statuses.extend([404, 409]);
     }
-    if doc.versioned && doc.once {
+    if doc.versioned && changes(endpoint) {
         statuses.push(412);
     }
     statuses.extend(doc.refusals);

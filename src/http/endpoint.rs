@@ -35,7 +35,9 @@ pub struct Doc {
     pub query: Option<fn() -> Vec<Parameter>>,
     /// The request's body.
     pub body: Option<Content>,
-    /// Status and body of success; more than one when it depends.
+    /// Fields of the body that must be there and say something, though its type can do without: it serves another route too.
+    pub needs: &'static [&'static str],
+    /// Status and body of success; more than one when it depends, also of one status.
     pub answers: [Option<(u16, Content)>; 2],
     /// Statuses of refusal that are the route's own.
     pub refusals: &'static [u16],
@@ -45,6 +47,8 @@ pub struct Doc {
     pub once: bool,
     /// Whether the answer is somebody else's: anything may come.
     pub relayed: bool,
+    /// Whether it is open to everyone only when a setting or a manifest says so.
+    pub may_need_login: bool,
 }
 
 /// What a body is.
@@ -79,11 +83,13 @@ impl Doc {
         summary: "",
         query: None,
         body: None,
+        needs: &[],
         answers: [None, None],
         refusals: &[],
         versioned: false,
         once: false,
         relayed: false,
+        may_need_login: false,
     };
 }
 
@@ -123,6 +129,12 @@ impl Endpoint {
         self
     }
 
+    /// Its body must have these texts, which the same type does without for another route.
+    pub const fn needs(mut self, fields: &'static [&'static str]) -> Self {
+        self.doc.needs = fields;
+        self
+    }
+
     /// It takes another kind of body.
     pub const fn body_of(mut self, content: Content) -> Self {
         self.doc.body = Some(content);
@@ -156,6 +168,12 @@ impl Endpoint {
     /// It changes something once for each `Idempotency-Key`.
     pub const fn once(mut self) -> Self {
         self.doc.once = true;
+        self
+    }
+
+    /// Its action is open to everyone, but its handler may ask for another one.
+    pub const fn may_need_login(mut self) -> Self {
+        self.doc.may_need_login = true;
         self
     }
 

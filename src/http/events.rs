@@ -4,29 +4,44 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use kandev_proto::struct_from_json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    endpoint::{Endpoint, post},
 };
-use crate::{actors::NewEvent, domain::subject::Subject};
+use crate::{
+    actors::NewEvent,
+    domain::{action::Action, subject::Subject},
+};
+
+pub static ROUTES: &[Endpoint] = &[post("/api/v1/events", Action::EventPublish, || web::to(publish))
+    .about("Publish an event to the plugins that subscribe to it")
+    .body::<Publication>()
+    .gives::<Published>(202)];
 
 /// Longest workspace id in bytes; the platform's own are much shorter.
 const MAX_WORKSPACE_ID_BYTES: usize = 512;
 
-/// The request's body.
-#[derive(Debug, Deserialize)]
+/// An event to be published.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Publication {
+    /// Words separated by single dots; `plugin` as the first word is for plugins and the host only.
+    #[schema(max_length = 512, pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f.*>]+(\\.[^\\s\\x00-\\x1f\\x7f-\\x9f.*>]+)*$")]
     subject: String,
     /// Empty or left out: derived from the payload's `workspace_id`, `task_id` or `session_id`, when it has one.
     #[serde(default)]
+    #[schema(max_length = 512, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     workspace_id: Option<String>,
+    #[schema(value_type = Object)]
     payload: Map<String, Value>,
 }
 
-#[derive(Serialize)]
+/// It is on its way.
+#[derive(Serialize, ToSchema)]
 struct Published {
     event_id: Uuid,
 }

@@ -2,11 +2,25 @@
 
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::{ApiError, Services};
+use super::{
+    ApiError, Services,
+    endpoint::{Endpoint, get},
+};
+use crate::domain::action::Action;
 
-#[derive(Serialize)]
+pub static ROUTES: &[Endpoint] = &[
+    get("/health", Action::HealthRead, || web::to(alive)).about("Whether the process answers").gives::<Health>(200),
+    get("/ready", Action::HealthRead, || web::to(ready))
+        .about("Whether the database and the registry answer")
+        .gives::<Health>(200),
+];
+
+/// It answers.
+#[derive(Serialize, ToSchema)]
 struct Health {
+    /// `ok` or `ready`.
     status: &'static str,
 }
 

@@ -3,13 +3,34 @@
 
 use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{ApiError, Services, query::Query};
+use super::{
+    ApiError, Services,
+    endpoint::{Endpoint, get, post},
+    query::Query,
+};
 use crate::{
-    domain::inbox::{Item, ItemStatus},
+    domain::{
+        action::Action,
+        inbox::{Item, ItemStatus},
+    },
     store::inbox::{Filter, InboxError, Page},
 };
+
+pub static ROUTES: &[Endpoint] = &[
+    get("/api/v1/inbox", Action::InboxRead, || web::to(list))
+        .about("Incidents of plugins, the newest first")
+        .query::<Parameters>()
+        .gives::<List>(200),
+    post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(mark_read))
+        .about("Note that an item was read; it may be noted already")
+        .gives::<Item>(200),
+    post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(dismiss))
+        .about("Take an item out of sight; it may be out of sight already")
+        .gives::<Item>(200),
+];
 
 /// Items of one answer, unless the caller says otherwise.
 const DEFAULT_LIMIT: u64 = 50;
@@ -18,16 +39,23 @@ const DEFAULT_LIMIT: u64 = 50;
 const MAX_LIMIT: u64 = 200;
 
 /// The query of a list.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
+    /// Left out: what is not dismissed.
+    #[param(pattern = "^(open|resolved|dismissed|all)?$")]
     status: Option<String>,
+    /// `next_cursor` of an earlier answer.
+    #[param(value_type = Option<Uuid>)]
     cursor: Option<String>,
+    /// Left out: 50.
+    #[param(value_type = Option<u64>, minimum = 1, maximum = 200)]
     limit: Option<String>,
 }
 
 /// `{"items":[…],"total_count":0,"next_cursor":null}`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = InboxPage)]
 struct List {
     items: Vec<Item>,
     /// Items that the filter lets through, on all pages.

@@ -10,22 +10,33 @@ use actix_web::{HttpRequest, HttpResponse, http::header, web};
 use futures_util::{Stream, StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
+use utoipa::ToSchema;
 
 use super::{
     ApiError, Services,
     body::{self, BodyError, Bounds},
+    endpoint::{Content, Endpoint, post, shape},
     query::Query,
-    upgrade::{self, Asked},
+    upgrade::{self, Asked, PreviewAnswer},
 };
 use crate::{
     actors::{Installed, Preview},
     domain::{
+        action::Action,
         clean,
         package::{Limits, PackageError},
         record::PluginRecord,
     },
     store::packages::{PackageStore, StageError, Staged},
 };
+
+pub static ROUTES: &[Endpoint] = &[post("/api/plugins/install", Action::PluginInstall, || web::to(install))
+    .about("Install a package, or upgrade to it: uploaded, or fetched from an address; or only look at it")
+    .query::<upgrade::Parameters>()
+    .body_of(Content::Form(FIELD, shape::<Address>))
+    .gives::<InstallAnswer>(201)
+    .gives::<PreviewAnswer>(200)
+    .refuses(&[404, 409, 422, 429, 502, 504])];
 
 /// Name of the multipart field.
 const FIELD: &str = "package";
@@ -53,14 +64,17 @@ pub enum UploadError {
     TwoPackages,
 }
 
-/// JSON body.
-#[derive(Deserialize)]
+/// Where to fetch a package from.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = PackageAddress)]
 struct Address {
+    /// http or https, of a public address unless the settings say otherwise.
+    #[schema(pattern = "^https?://")]
     url: String,
 }
 
-/// Body of the 201.
-#[derive(Serialize)]
+/// What was installed.
+#[derive(Serialize, ToSchema)]
 struct InstallAnswer {
     plugin: PluginRecord,
     /// Installed, but it did not start.

@@ -17,15 +17,28 @@ use tokio::{
     sync::OwnedSemaphorePermit,
     time::{Instant, timeout_at},
 };
+use utoipa::{IntoParams, ToSchema};
 
-use super::{ApiError, Services, query::Query};
+use super::{
+    ApiError, Services,
+    endpoint::{Content, Endpoint, get},
+    query::Query,
+};
 use crate::{
     actors::{LogEnd, LogFollower},
     domain::{
+        action::Action,
         clean,
         log_line::{Batch, Level, LogLine},
     },
 };
+
+pub static ROUTES: &[Endpoint] = &[get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(read))
+    .about("A plugin's log, oldest first: a list, or with `follow` a stream of server-sent events")
+    .query::<Parameters>()
+    .gives::<Lines>(200)
+    .gives_of(200, Content::Media("text/event-stream"))
+    .refuses(&[429, 504])];
 
 /// Most lines in one piece of a stream.
 const BATCH_LINES: usize = 100;
@@ -37,18 +50,27 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// `{"lines":[…]}`, oldest first.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = LogLines)]
 struct Lines {
     lines: Vec<LogLine>,
 }
 
 /// The query as it comes; an empty value counts as left out.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
+    /// Finer lines are left out.
+    #[param(pattern = "^(trace|debug|info|warn|error)?$")]
     level: Option<String>,
+    /// The newest lines, so many at most.
+    #[param(value_type = Option<usize>)]
     limit: Option<String>,
+    /// Lines of this time and later; RFC 3339.
+    #[param(value_type = Option<OffsetDateTime>)]
     since: Option<String>,
+    /// Answer with a stream that goes on until the plugin is uninstalled.
+    #[param(value_type = Option<bool>)]
     follow: Option<String>,
 }
 

@@ -13,13 +13,24 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{ApiError, Services, gate};
+use super::{
+    ApiError, Services,
+    endpoint::{Content, Endpoint, get},
+    gate,
+};
 use crate::{
     actors::{Figures, PluginView, Vitals, WebhookOutcome},
     domain::{action::Action, record::Status},
     process::usage::{OwnUsage, Usage},
     store::{db::FaultCounts, log_files::LostLines},
 };
+
+/// The handler asks for `MetricsRead`, unless `metrics.public` is set.
+pub static ROUTES: &[Endpoint] = &[get("/metrics", Action::HealthRead, || web::to(read))
+    .about("The host's figures in Prometheus' text format; needs `metrics:read` unless `metrics.public` is set")
+    .may_need_login()
+    .gives_of(200, Content::Media(prometheus_text::CONTENT_TYPE))
+    .refuses(&[504])];
 
 /// The handler. Open to everyone only when `metrics.public` says so.
 pub async fn read(services: web::Data<Services>, request: HttpRequest) -> Result<HttpResponse, ApiError> {

@@ -5,22 +5,53 @@
 use actix_web::{HttpResponse, web};
 use serde::Serialize;
 use time::OffsetDateTime;
+use utoipa::ToSchema;
 
-use super::{ApiError, Services};
+use super::{
+    ApiError, Services,
+    endpoint::{Endpoint, delete, get, post},
+};
 use crate::{
     actors::{Figures, PluginView},
-    domain::record::PluginRecord,
+    domain::{action::Action, record::PluginRecord, sync::SyncReport},
     process::usage::Usage,
 };
 
+pub static ROUTES: &[Endpoint] = &[
+    get("/api/plugins", Action::PluginRead, || web::to(list))
+        .about("Every plugin, by id")
+        .gives::<PluginList>(200)
+        .refuses(&[504]),
+    post("/api/plugins/sync", Action::PluginSync, || web::to(sync))
+        .about("Take in what was put into the plugins folder by hand")
+        .gives::<SyncReport>(200)
+        .refuses(&[409, 429, 504]),
+    get("/api/plugins/{id}", Action::PluginRead, || web::to(read))
+        .about("One plugin, and its process now")
+        .gives::<PluginDetail>(200)
+        .refuses(&[504]),
+    delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(uninstall))
+        .about("Stop a plugin and remove everything of it")
+        .gives::<Uninstalled>(200)
+        .refuses(&[409, 504]),
+    post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(enable))
+        .about("Start a plugin; it may run already")
+        .gives::<Enabled>(200)
+        .refuses(&[409, 504]),
+    post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(disable))
+        .about("Stop a plugin and leave it off; it may be off already")
+        .gives::<Disabled>(200)
+        .refuses(&[409, 504]),
+];
+
 /// `{"plugins":[…]}`.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct PluginList {
     plugins: Vec<PluginRecord>,
 }
 
 /// A record and how the plugin is now.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct PluginDetail {
     #[serde(flatten)]
     record: PluginRecord,
@@ -29,7 +60,7 @@ struct PluginDetail {
 
 /// `runtime` is the manifest's, hence the name. Times are `null` while there is nothing to tell; counts are since the
 /// host's start.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct ProcessDetail {
     pid: Option<u32>,
     #[serde(with = "time::serde::rfc3339::option")]
@@ -85,18 +116,21 @@ fn milliseconds(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
 }
 
-#[derive(Serialize)]
+/// It runs.
+#[derive(Serialize, ToSchema)]
 struct Enabled {
     enabled: bool,
 }
 
-#[derive(Serialize)]
+/// It is off.
+#[derive(Serialize, ToSchema)]
 struct Disabled {
     disabled: bool,
 }
 
-#[derive(Serialize)]
-struct Deleted {
+/// It is gone.
+#[derive(Serialize, ToSchema)]
+struct Uninstalled {
     deleted: bool,
 }
 
@@ -142,5 +176,5 @@ pub async fn disable(services: web::Data<Services>, id: web::Path<String>) -> Re
 pub async fn uninstall(services: web::Data<Services>, id: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let (registry, id) = (services.registry.clone(), id.into_inner());
     services.tasks.finish(async move { registry.uninstall(&id).await }).await?;
-    Ok(HttpResponse::Ok().json(Deleted { deleted: true }))
+    Ok(HttpResponse::Ok().json(Uninstalled { deleted: true }))
 }

@@ -1,5 +1,5 @@
 //! The one table of routes. A handler is reachable through it only, and an entry has an action: a route without an
-//! action cannot exist.
+//! action cannot exist. The entries stand with their handlers.
 
 use std::collections::BTreeMap;
 
@@ -11,66 +11,32 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, document,
-    endpoint::{Endpoint, delete, get, patch, post, put},
-    events, gate, health, inbox, install, logs, metrics, platform, plugins,
-    query::Takes,
+    ApiError, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
     secrets, settings, trust, upgrade, vault, webhooks,
 };
-use crate::domain::action::Action;
 
-/// A webhook's key and what follows it; the handler takes both apart from the raw address.
-const WEBHOOK: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
-
-/// The same for people.
-const WEBHOOK_SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
-
-/// Routes of the host and its plugins. Those of the platform stand with their handlers.
-static HOST: &[Endpoint] = &[
-    // First, because paths are tried in order and this one is asked for most. Open to everyone; the handler asks for
-    // `PluginWebhookAuthenticated` when the manifest wants a login.
-    get(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
-    post(WEBHOOK, Action::PluginWebhook, || web::to(webhooks::relay)).takes(Takes::Anything).shown_as(WEBHOOK_SHOWN),
-    get("/health", Action::HealthRead, || web::to(health::alive)),
-    get("/ready", Action::HealthRead, || web::to(health::ready)),
-    // The handler asks for `MetricsRead`, unless `metrics.public` is set.
-    get("/api/openapi.json", Action::DocsRead, || web::to(document::read)),
-    get("/api/docs", Action::DocsRead, || web::to(document::page)),
-    get("/api/docs/{file:.*}", Action::DocsRead, || web::to(document::page_file)).shown_as("/api/docs/{file}"),
-    get("/metrics", Action::HealthRead, || web::to(metrics::read)),
-    get("/api/plugins", Action::PluginRead, || web::to(plugins::list)),
-    post("/api/plugins/install", Action::PluginInstall, || web::to(install::install)).takes(Takes::Parameters),
-    post("/api/plugins/sync", Action::PluginSync, || web::to(plugins::sync)),
-    get("/api/plugins/{id}", Action::PluginRead, || web::to(plugins::read)),
-    patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(settings::update)),
-    delete("/api/plugins/{id}", Action::PluginUninstall, || web::to(plugins::uninstall)),
-    post("/api/plugins/{id}/enable", Action::PluginEnable, || web::to(plugins::enable)),
-    post("/api/plugins/{id}/disable", Action::PluginDisable, || web::to(plugins::disable)),
-    get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(settings::read)),
-    post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(upgrade::rollback)),
-    get("/api/plugins/{id}/logs", Action::PluginLogs, || web::to(logs::read)).takes(Takes::Parameters),
-    post("/api/v1/events", Action::EventPublish, || web::to(events::publish)),
-    get("/api/v1/secrets", Action::SecretRead, || web::to(secrets::list)).takes(Takes::Parameters),
-    post("/api/v1/secrets", Action::SecretWrite, || web::to(secrets::create)),
-    get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(secrets::read)),
-    put("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::change)),
-    delete("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(secrets::remove)),
-    get("/api/v1/secrets/{id}/plugins", Action::SecretRead, || web::to(secrets::plugins)),
-    put("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::share)),
-    delete("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(secrets::unshare)),
-    get("/api/v1/vault", Action::VaultRead, || web::to(vault::status)),
-    post("/api/v1/vault/rotate", Action::VaultRotate, || web::to(vault::rotate)),
-    get("/api/v1/trust/keys", Action::TrustRead, || web::to(trust::list)),
-    post("/api/v1/trust/keys", Action::TrustWrite, || web::to(trust::add)),
-    delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(trust::remove)),
-    get("/api/v1/inbox", Action::InboxRead, || web::to(inbox::list)).takes(Takes::Parameters),
-    post("/api/v1/inbox/{id}/read", Action::InboxMarkRead, || web::to(inbox::mark_read)),
-    post("/api/v1/inbox/{id}/dismiss", Action::InboxDismiss, || web::to(inbox::dismiss)),
+/// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
+/// fixed words before `{id}`.
+static HOST: &[&[Endpoint]] = &[
+    webhooks::ROUTES,
+    health::ROUTES,
+    document::ROUTES,
+    metrics::ROUTES,
+    install::ROUTES,
+    plugins::ROUTES,
+    settings::ROUTES,
+    upgrade::ROUTES,
+    logs::ROUTES,
+    events::ROUTES,
+    secrets::ROUTES,
+    vault::ROUTES,
+    trust::ROUTES,
+    inbox::ROUTES,
 ];
 
 /// Every route, in the order in which paths are tried.
 pub fn all() -> impl Iterator<Item = &'static Endpoint> {
-    [HOST].into_iter().chain(platform::ROUTES.iter().copied()).flatten()
+    HOST.iter().chain(platform::ROUTES).copied().flatten()
 }
 
 /// The path of the route that took a request, as it is shown in figures, spans and log lines. Asking actix for it would

@@ -5,47 +5,100 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    endpoint::{Content, Endpoint, delete, get, post, put},
     query::Query,
 };
 use crate::{
     actors::RegistryError,
     domain::{
+        action::Action,
         id::PluginId,
         shared_secret::{SecretFilter, SecretScope, SharedSecret, check_name},
     },
     vault::{NewSecret, SecretChange, SharedError},
 };
 
+pub static ROUTES: &[Endpoint] = &[
+    get("/api/v1/secrets", Action::SecretRead, || web::to(list))
+        .about("Secrets that the operator keeps, by name; never a value")
+        .query::<Parameters>()
+        .gives::<Items>(200),
+    post("/api/v1/secrets", Action::SecretWrite, || web::to(create))
+        .about("Keep a secret")
+        .body::<Fields>()
+        .needs(&["name"])
+        .gives::<Item>(201)
+        .refuses(&[409]),
+    get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(read))
+        .about("One secret, without its value")
+        .gives::<Item>(200),
+    put("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(change))
+        .about("Change what the body names of a secret")
+        .body::<Fields>()
+        .gives::<Item>(200)
+        .refuses(&[409]),
+    delete("/api/v1/secrets/{id}", Action::SecretWrite, || web::to(remove))
+        .about("Delete a secret: no plugin can reveal it any more")
+        .gives_of(204, Content::Empty),
+    get("/api/v1/secrets/{id}/plugins", Action::SecretRead, || web::to(plugins))
+        .about("The plugins that may reveal a secret")
+        .gives::<Plugins>(200),
+    put("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(share))
+        .about("Let an installed plugin reveal a secret")
+        .gives::<Plugins>(200)
+        .refuses(&[504]),
+    delete("/api/v1/secrets/{id}/plugins/{plugin}", Action::SecretShare, || web::to(unshare))
+        .about("Let a plugin no more reveal a secret")
+        .gives_of(204, Content::Empty),
+];
+
 /// JSON may write one byte of a value in six.
 const ESCAPED: u64 = 6;
 
-/// The body of POST and PUT. An unknown field is refused: a misspelt `value` would be lost.
-#[derive(Deserialize)]
+/// A secret as it is to be. An unknown field is refused: a misspelt `value` would be lost.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = SecretFields)]
 struct Fields {
+    /// Needed for a new one.
+    #[schema(
+        max_length = 200,
+        pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f][^\\x00-\\x1f\\x7f-\\x9f]*$"
+    )]
     name: Option<String>,
+    #[schema(value_type = Option<String>, format = Password, write_only)]
     value: Option<SecretString>,
+    /// `workspace` goes with `workspace_id`; left out: what `workspace_id` implies.
+    #[schema(pattern = "^(global|workspace)?$")]
     scope: Option<String>,
+    #[schema(max_length = 512, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     workspace_id: Option<String>,
 }
 
 /// The query of the list.
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
+    /// Of the whole host, or of workspaces.
+    #[param(pattern = "^(global|workspace)?$")]
     scope: Option<String>,
+    /// Of this workspace.
+    #[param(max_length = 512, pattern = "^[^\\x00-\\x1f\\x7f-\\x9f]*$")]
     workspace_id: Option<String>,
+    /// With those of the whole host.
     #[serde(default)]
     include_global: bool,
 }
 
 /// What is told of a secret.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = Secret)]
 struct Item {
     id: Uuid,
     name: String,
@@ -53,6 +106,7 @@ struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     workspace_id: Option<String>,
     has_value: bool,
+    #[schema(value_type = Vec<String>)]
     plugins: Vec<PluginId>,
     #[serde(with = "time::serde::rfc3339")]
     created_at: OffsetDateTime,
@@ -68,9 +122,16 @@ impl From<SharedSecret> for Item {
     }
 }
 
+/// Secrets.
+#[derive(Serialize, ToSchema)]
+#[schema(as = SecretList)]
+struct Items(Vec<Item>);
+
 /// `{"plugins":[…]}`: who may reveal.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = SecretPlugins)]
 struct Plugins {
+    #[schema(value_type = Vec<String>)]
     plugins: Vec<PluginId>,
 }
 
@@ -93,8 +154,8 @@ pub async fn create(
 pub async fn list(services: web::Data<Services>, Query(query): Query<Parameters>) -> Result<HttpResponse, ApiError> {
     let Parameters { scope, workspace_id, include_global } = query;
     let filter = SecretFilter::new(scope, workspace_id, include_global)?;
-    let items: Vec<Item> = services.vault.list_shared(&filter).await?.into_iter().map(Item::from).collect();
-    Ok(HttpResponse::Ok().json(items))
+    let items = services.vault.list_shared(&filter).await?.into_iter().map(Item::from).collect();
+    Ok(HttpResponse::Ok().json(Items(items)))
 }
 
 /// `GET /api/v1/secrets/{id}`.

@@ -9,22 +9,52 @@ use actix_web::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    endpoint::{Content, Endpoint, get, patch},
 };
 use crate::{
     actors::{Expected, ShownConfig},
-    domain::config_schema::Submitted,
+    domain::{action::Action, config_schema::Submitted},
 };
 
-#[derive(Serialize)]
+pub static ROUTES: &[Endpoint] = &[
+    patch("/api/plugins/{id}", Action::PluginConfigWrite, || web::to(update))
+        .about("Save a plugin's config; a plugin that runs is started again with it")
+        .body::<NewConfig>()
+        .gives::<Updated>(200)
+        .versioned()
+        .refuses(&[409, 429, 504]),
+    get("/api/plugins/{id}/config", Action::PluginConfigRead, || web::to(read))
+        .about("A plugin's config, secrets masked")
+        .gives::<Config>(200)
+        .gives_of(304, Content::Empty)
+        .versioned()
+        .refuses(&[409, 504]),
+];
+
+/// A config as it is to be; `Submitted` reads it.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "it is described here and read there")]
+struct NewConfig {
+    /// All of it, as the plugin's `config_schema` has it; a masked secret stays as it is. Left out: empty.
+    #[schema(value_type = Option<Object>, nullable = false)]
+    config: Option<Map<String, Value>>,
+}
+
+/// A config.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PluginConfig)]
 struct Config {
+    #[schema(value_type = Object)]
     config: Map<String, Value>,
 }
 
-#[derive(Serialize)]
+/// It is saved.
+#[derive(Serialize, ToSchema)]
 struct Updated {
     updated: bool,
 }

@@ -4,37 +4,60 @@
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    endpoint::{Endpoint, delete, get, post},
 };
 use crate::{
     domain::{
+        action::Action,
         key::PublicKey,
         trust::{KeyName, Scope, TrustedKey},
     },
     store::trust::{Loaded, Skipped, TrustError},
 };
 
-/// JSON body of a new key.
-#[derive(Deserialize)]
+pub static ROUTES: &[Endpoint] = &[
+    get("/api/v1/trust/keys", Action::TrustRead, || web::to(list))
+        .about("The keys whose signatures count, and the files that hold none")
+        .gives::<Keys<'_>>(200),
+    post("/api/v1/trust/keys", Action::TrustWrite, || web::to(add))
+        .about("Trust a key from the next install on")
+        .body::<NewKey>()
+        .gives::<TrustedKey>(201)
+        .refuses(&[409]),
+    delete("/api/v1/trust/keys/{name}", Action::TrustWrite, || web::to(remove))
+        .about("Trust a key no more; what it signed and is installed stays")
+        .gives::<Deleted>(200),
+];
+
+/// A key to be trusted.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewTrustedKey)]
 struct NewKey {
+    #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     name: String,
     /// Base64 of the 32 bytes, or PEM.
     key: String,
     /// Ids, or `*`.
+    #[schema(min_items = 1)]
     plugins: Vec<String>,
 }
 
 /// `{"keys":[…],"skipped":[…]}`, by name.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = TrustedKeys)]
 struct Keys<'a> {
     keys: &'a [TrustedKey],
     skipped: Vec<Skipped>,
 }
 
-#[derive(Serialize)]
+/// Its file is gone.
+#[derive(Serialize, ToSchema)]
+#[schema(as = RemovedKey)]
 struct Deleted {
     deleted: bool,
     /// Whether it was a key that counted until now.

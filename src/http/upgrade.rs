@@ -2,11 +2,16 @@
 
 use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
-use super::{ApiError, Services};
+use super::{
+    ApiError, Services,
+    endpoint::{Endpoint, post},
+};
 use crate::{
     actors::{Installed, Preview},
     domain::{
+        action::Action,
         consent::{Difference, Kinds, Terms},
         manifest::Manifest,
         package::{digest, hex},
@@ -14,12 +19,23 @@ use crate::{
     },
 };
 
+pub static ROUTES: &[Endpoint] = &[post("/api/plugins/{id}/rollback", Action::PluginRollback, || web::to(rollback))
+    .about("Go back to the version that the present one replaced")
+    .gives::<RollbackAnswer>(200)
+    .refuses(&[409, 422, 504])];
+
 /// Query of `POST /api/plugins/install`.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 pub struct Parameters {
+    /// Only look: verify the package and tell what it would change.
+    #[param(value_type = Option<bool>)]
     dry_run: Option<String>,
+    /// What the operator consents to, between commas.
+    #[param(pattern = "^((capabilities|signer|downgrade)(,(capabilities|signer|downgrade))*)?$")]
     accept: String,
+    /// Take the package only when it has this SHA-256.
+    #[param(pattern = "^([0-9a-fA-F]{64})?$")]
     sha256: String,
 }
 
@@ -48,9 +64,9 @@ pub fn asked(Parameters { dry_run, accept, sha256 }: Parameters) -> Result<Asked
     Ok(Asked { dry_run, terms: Terms { accept, sha256 } })
 }
 
-/// Body of the 200 of a dry run (docs/api.md, "Dry run").
-#[derive(Serialize)]
-struct PreviewAnswer {
+/// What a package is and would change (docs/api.md, "Dry run").
+#[derive(Serialize, ToSchema)]
+pub struct PreviewAnswer {
     dry_run: bool,
     manifest: Manifest,
     sha256: String,
@@ -66,7 +82,9 @@ struct PreviewAnswer {
     warnings: Vec<String>,
 }
 
-#[derive(Serialize)]
+/// What it runs on.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PackagePlatform)]
 struct Platform {
     platform: String,
     /// Whether its executable is in the package.
@@ -90,8 +108,8 @@ pub fn preview(Preview { manifest, signature, facts, difference, warnings }: Pre
     })
 }
 
-/// Body of the 200 of a rollback.
-#[derive(Serialize)]
+/// What is installed now.
+#[derive(Serialize, ToSchema)]
 struct RollbackAnswer {
     plugin: PluginRecord,
     /// The change stands and the plugin does not run: another command came in between.

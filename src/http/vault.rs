@@ -4,29 +4,55 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    endpoint::{Endpoint, get, post},
 };
-use crate::vault::{Rotation, VaultStatus};
+use crate::{
+    domain::action::Action,
+    vault::{Rotation, VaultStatus},
+};
 
-/// The body of a rotation; `{}` has a key made.
-#[derive(Deserialize)]
+pub static ROUTES: &[Endpoint] = &[
+    get("/api/v1/vault", Action::VaultRead, || web::to(status))
+        .about("Which key the vault has, and how many secrets")
+        .gives::<Status>(200),
+    post("/api/v1/vault/rotate", Action::VaultRotate, || web::to(rotate))
+        .about("Seal every secret with another key")
+        .body::<Rotate>()
+        .gives::<Rotated>(200)
+        .refuses(&[409]),
+];
+
+/// The new key; `{}` has one made.
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Rotate {
+    /// 32 bytes, as 64 hexadecimal digits or in base64.
+    #[schema(value_type = Option<String>, format = Password, write_only, pattern = "^([0-9a-fA-F]{64}|[A-Za-z0-9+/]{43}=)$")]
     key: Option<SecretString>,
 }
 
-#[derive(Serialize)]
+/// The vault.
+#[derive(Serialize, ToSchema)]
+#[schema(as = VaultStatus)]
 struct Status {
+    /// The key file, or the variable.
     key_from: String,
+    /// Tells keys apart, and nothing about them.
     key_id: String,
+    /// How many, by kind.
+    #[schema(value_type = Object)]
     secrets: Map<String, Value>,
+    /// Those that are not sealed with the present key.
     pending: u64,
 }
 
-#[derive(Serialize)]
+/// Every secret has the new key.
+#[derive(Serialize, ToSchema)]
 struct Rotated {
     key_id: String,
     resealed: u64,

@@ -22,7 +22,9 @@ use tracing::Instrument as _;
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    endpoint::{Content, Endpoint, get, post},
     gate,
+    query::Takes,
 };
 use crate::{
     actors::{PluginHandle, WebhookOutcome},
@@ -35,6 +37,34 @@ use crate::{
     },
     grpc::client::CallError,
 };
+
+/// A webhook's key and what follows it; the handler takes both apart from the raw address.
+const PATH: &str = "/api/plugins/{id}/webhooks/{tail:.*}";
+
+/// The same for people.
+const SHOWN: &str = "/api/plugins/{id}/webhooks/{key}";
+
+/// What the host itself answers in the plugin's place.
+const REFUSALS: &[u16] = &[400, 401, 408, 413, 429, 502, 503, 504];
+
+/// Open to everyone; the handler asks for `PluginWebhookAuthenticated` when the manifest wants a login.
+pub static ROUTES: &[Endpoint] = &[
+    get(PATH, Action::PluginWebhook, || web::to(relay))
+        .about("Call a plugin's webhook; below its key too. A login is needed when the manifest wants one")
+        .takes(Takes::Anything)
+        .shown_as(SHOWN)
+        .may_need_login()
+        .relayed()
+        .refuses(REFUSALS),
+    post(PATH, Action::PluginWebhook, || web::to(relay))
+        .about("The same with a body of any kind")
+        .takes(Takes::Anything)
+        .shown_as(SHOWN)
+        .may_need_login()
+        .body_of(Content::Media("*/*"))
+        .relayed()
+        .refuses(REFUSALS),
+];
 
 /// Longest part of a foreign key in a message, in bytes.
 const SHOWN_KEY_BYTES: usize = 128;

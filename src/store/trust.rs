@@ -45,7 +45,8 @@ pub struct Loaded {
 }
 
 /// A file that is no trusted key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[schema(as = SkippedKey)]
 pub struct Skipped {
     /// Its name.
     pub file: String,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::contributions::{Action, AgentTool, AuthProvider, ReferenceSource, Ui, Webhook, is_false};
 use super::yaml::{flag, list, nullable};
@@ -16,10 +17,10 @@ use crate::domain::capability::{Capability, CapabilitySet};
 pub type Schema = serde_json::Map<String, Value>;
 
 /// What a package says about itself.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Manifest {
-    /// Plugin id; see [`crate::domain::id::PluginId`].
+    /// Plugin id.
     #[serde(deserialize_with = "nullable")]
     pub id: String,
     /// Manifest format; 1.
@@ -51,38 +52,48 @@ pub struct Manifest {
     pub base_url: String,
     /// Legacy; empty.
     #[serde(deserialize_with = "nullable")]
+    #[schema(value_type = Object)]
     pub endpoints: Endpoints,
     /// What the plugin asks for.
     #[serde(deserialize_with = "nullable")]
+    #[schema(value_type = Object)]
     pub capabilities: Capabilities,
     /// Endpoints for external systems.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub webhooks: Vec<Webhook>,
     /// Operations for the signed-in browser.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub actions: Vec<Action>,
     /// Repository providers this plugin owns.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
     pub repository_providers: Vec<String>,
     /// Entity-reference sources this plugin owns.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub reference_sources: Vec<ReferenceSource>,
     /// Login options; one whose `initiate` is no webhook key has no effect.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub auth_providers: Vec<AuthProvider>,
     /// Schema of the operator's settings.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Schema::is_empty")]
+    #[schema(value_type = Object)]
     pub config_schema: Schema,
     /// Tools offered to agents.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub agent_tools: Vec<AgentTool>,
     /// What the plugin brings to the browser.
     #[serde(deserialize_with = "nullable")]
+    #[schema(value_type = Object)]
     pub ui: Ui,
     /// How the plugin is run.
     #[serde(deserialize_with = "nullable")]
+    #[schema(value_type = Object)]
     pub runtime: Runtime,
-    /// Oldest host contract the plugin works with; see [`crate::domain::version::check_minimum`].
+    /// Oldest host contract the plugin works with.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "String::is_empty")]
     pub min_kandev_version: String,
 }

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An enum whose variants are words: on the wire, in the database and in JSON alike.
+/// An enum whose variants are words: on the wire, in the database and in JSON alike. The words are tokens and not literals,
+/// which utoipa would not see within `rename`.
 macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:literal,)+ }) => {
+    ($(#[$about:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:tt,)+ }) => {
         $(#[$about])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, utoipa::ToSchema)]
         pub enum $name {

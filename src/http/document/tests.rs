@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use actix_web::{
     App, HttpMessage as _,
+    body::to_bytes,
     dev::Service,
     http::{Method, StatusCode},
     test::{TestRequest, init_service},
@@ -12,7 +13,13 @@ use actix_web::{
 use serde_json::Value;
 
 use super::*;
-use crate::http::OperatorToken;
+use crate::{
+    domain::{
+        platform::words::{MessageType, SessionState, TaskState},
+        record::Status,
+    },
+    http::OperatorToken,
+};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -104,6 +111,16 @@ fn one_name_stands_for_one_shape_and_every_reference_leads_to_one() {
 }
 
 #[test]
+fn the_words_of_a_vocabulary_are_those_that_serde_writes() {
+    let written = written();
+    let words = |name: &str| &written["components"]["schemas"][name]["enum"];
+    assert_eq!(words("TaskState"), &serde_json::to_value(TaskState::ALL).unwrap());
+    assert_eq!(words("SessionState"), &serde_json::to_value(SessionState::ALL).unwrap());
+    assert_eq!(words("MessageType"), &serde_json::to_value(MessageType::ALL).unwrap());
+    assert_eq!(words("PluginStatus"), &serde_json::to_value(Status::ALL).unwrap());
+}
+
+#[test]
 fn it_is_openapi_3_1_with_a_login() {
     let written = written();
     assert_eq!(written["openapi"], "3.1.0");
@@ -113,17 +130,56 @@ fn it_is_openapi_3_1_with_a_login() {
     assert!(written["paths"]["/health"]["get"].get("security").is_none());
 }
 
+/// A file of the page: its media type and text.
+async fn file(name: &str) -> (String, String) {
+    let answer = page_file(web::Path::from(name.to_owned())).await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers().get(header::CONTENT_SECURITY_POLICY).unwrap(), PAGE_POLICY);
+    let media = answer.headers().get(header::CONTENT_TYPE).unwrap().to_str().unwrap().to_owned();
+    (media, String::from_utf8_lossy(&to_bytes(answer.into_body()).await.unwrap()).into_owned())
+}
+
+/// The values of an attribute in HTML.
+fn attributes<'a>(html: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
+    html.split(name).skip(1).filter_map(|rest| rest.strip_prefix("=\"")?.split('"').next())
+}
+
 #[actix_web::test]
-async fn the_page_and_what_it_loads_are_there_and_nothing_else() {
-    for (file, media) in
-        [("", "text/html"), ("swagger-ui.css", "text/css"), ("swagger-ui-bundle.js", "text/javascript")]
-    {
-        let answer = page_file(web::Path::from(file.to_owned())).await.unwrap();
-        assert_eq!(answer.status(), 200);
-        assert_eq!(answer.headers().get(header::CONTENT_TYPE).unwrap(), media, "{file}");
-        assert!(answer.headers().contains_key(header::CONTENT_SECURITY_POLICY));
+async fn the_page_loads_only_files_that_are_there_and_shows_this_document() {
+    let (media, html) = file("").await;
+    assert_eq!((media.as_str(), &html), ("text/html", &file("index.html").await.1));
+    let loaded: BTreeSet<_> = attributes(&html, "src").chain(attributes(&html, "href")).collect();
+    assert!(loaded.len() >= 5, "{loaded:?}");
+    for name in loaded {
+        let name = name.trim_start_matches("./");
+        let expected = match name.rsplit('.').next() {
+            Some("js") => "text/javascript",
+            Some("css") => "text/css",
+            _ => "image/png",
+        };
+        assert_eq!(file(name).await.0, expected, "{name}");
     }
-    for file in ["../Cargo.toml", "none.js"] {
+    let (_, begin) = file("swagger-initializer.js").await;
+    assert!(begin.contains("\"url\": \"/api/openapi.json\"") && !begin.contains("://"), "{begin}");
+}
+
+/// `'self'` forbids them: each script is a file.
+#[actix_web::test]
+async fn the_page_has_no_scripts_that_its_policy_forbids() {
+    let (_, html) = file("index.html").await;
+    for script in html.split("<script").skip(1) {
+        let (tag, content) = script.split('<').next().unwrap().split_once('>').unwrap();
+        assert!(tag.contains("src=\"./") && content.trim().is_empty(), "{script}");
+    }
+    assert!(!html.contains("javascript:") && !html.contains(" onload") && !html.contains("<style"), "{html}");
+    for directive in ["default-src 'self';", "style-src 'self' 'unsafe-inline';", "img-src 'self' data:;"] {
+        assert!(PAGE_POLICY.contains(directive), "{directive}");
+    }
+}
+
+#[actix_web::test]
+async fn no_other_file_is_served_with_the_page() {
+    for file in ["../Cargo.toml", "none.js", "/etc/passwd"] {
         assert!(page_file(web::Path::from(file.to_owned())).await.is_err(), "{file}");
     }
 }

@@ -35,6 +35,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/agents/{id}/profiles", Action::AgentWrite, || web::to(create))
         .about("Make a profile of an agent")
         .body::<ProfileBody>()
+        .needs(&["name"])
         .gives::<ProfileView>(201)
         .versioned()
         .once(),

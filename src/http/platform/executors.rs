@@ -36,6 +36,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/executors", Action::ExecutorWrite, || web::to(create))
         .about("Make an executor")
         .body::<ExecutorBody>()
+        .needs(&["name", "type"])
         .gives::<ExecutorView>(201)
         .versioned()
         .once(),
@@ -65,6 +66,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/executors/{id}/profiles", Action::ExecutorWrite, || web::to(create_profile))
         .about("Make a profile of an executor")
         .body::<ExecutorProfileBody>()
+        .needs(&["name"])
         .gives::<ExecutorProfileView>(201)
         .versioned()
         .once(),

@@ -32,7 +32,8 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/office/inbox/dismiss", Action::InboxDismiss, || web::to(dismiss))
         .about("Take an item out of sight")
         .body::<Dismissal>()
-        .gives::<Dismissed>(200),
+        .gives::<Dismissed>(200)
+        .refuses(&[404]),
 ];
 
 /// Most items of an answer.

@@ -35,6 +35,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/workspaces/{id}/repositories", Action::RepositoryWrite, || web::to(create))
         .about("Add a repository to a workspace")
         .body::<RepositoryFieldsBody>()
+        .needs(&["name"])
         .gives::<RepositoryView>(201)
         .versioned()
         .once(),

@@ -42,6 +42,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/workflow/steps", Action::WorkflowWrite, || web::to(create))
         .about("Add a step to a workflow")
         .body::<NewStep>()
+        .needs(&["name"])
         .gives::<StepView>(201)
         .versioned()
         .once(),

@@ -27,6 +27,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/workspaces", Action::WorkspaceWrite, || web::to(create))
         .about("Make a workspace with a default board")
         .body::<WorkspaceBody>()
+        .needs(&["name"])
         .gives::<WorkspaceView>(200)
         .versioned()
         .once(),
