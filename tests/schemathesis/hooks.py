@@ -123,8 +123,6 @@ def narrow_parameter(parameter, path, method):
     elif place == "query":
         values = lawful(name) or (SEEDS["keep"]["message"] if name == "after" and "messages" in path else None)
         values = [""] if name == "after" and path == "/api/v1/events" else values
-    elif name in ("If-Match", "If-None-Match"):
-        values = ["*", '"1"']
     if values:
         parameter["schema"] = narrowed({"type": "string"}, values)
 
@@ -160,6 +158,7 @@ RULES = [
     ("", "invalid type: floating point"),  # for JSON Schema 1.0 is an integer
     ("", "entity tag in quotes|tags in double quotes"),  # the generator sends a bare 0, which the pattern does not allow
     ("/workflows$", "name is required"),  # a new one has a name of its own or its template's
+    ("/workflow/steps$", "position must be between"),  # behind one that has the last place already
     ("/vault/rotate$", "invalid_key"),  # another key than the present one
     ("/tasks", "invalid parent_id"),  # no task is a part of itself
     ("/tasks", "invalid task state"),  # SCHEDULING is the host's word
