@@ -156,7 +156,9 @@ def before_call(context, case, kwargs):
 # What no schema says: where, and how the host refuses it.
 RULES = [
     ("", "invalid type: floating point"),  # for JSON Schema 1.0 is an integer
+    ("", "entity tag in quotes|tags in double quotes"),  # the generator sends a bare 0, which the pattern does not allow
     ("/workflows$", "name is required"),  # a new one has a name of its own or its template's
+    ("/workflow/steps$", "position must be between"),  # behind one that has the last place already
     ("/vault/rotate$", "invalid_key"),  # another key than the present one
     ("/tasks", "invalid parent_id"),  # no task is a part of itself
     ("/tasks", "invalid task state"),  # SCHEDULING is the host's word
