@@ -6,6 +6,7 @@
 mod events;
 mod keys;
 mod platform;
+mod plugins;
 
 use std::{fmt, time::Duration};
 
@@ -14,18 +15,17 @@ use actix_web::{
     http::{StatusCode, header},
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{body::BodyError, install::UploadError};
 use crate::{
-    actors::{AskError, CallRefused, RegistryError, SettingsError},
+    actors::{CallRefused, RegistryError, SettingsError},
     domain::{
         config_schema::Violation,
         id::PluginId,
         package::PackageError,
         platform::refusal::Refusal,
-        redaction,
         relay::{AnswerError, HeaderNotText},
         shared_secret::SharedSecretError,
         subject::SubjectError,
@@ -33,7 +33,7 @@ use crate::{
     fetch::FetchError,
     grpc::client::CallError,
     platform::{PlatformError, event_writer::WriteError},
-    store::{db::DbFault, inbox::InboxError, plugin_config::ConfigError, trust::TrustError},
+    store::{db::DbFault, inbox::InboxError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
 
@@ -184,10 +184,10 @@ impl ApiError {
             Self::Body(error) => describe_body(error),
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
-            Self::Package(error) => describe_package(error),
+            Self::Package(error) => plugins::package(error),
             Self::Trust(error) => keys::trust(error),
-            Self::Registry(error) => describe_registry(error),
-            Self::Settings(error) => describe_settings(error),
+            Self::Registry(error) => plugins::registry(error),
+            Self::Settings(error) => plugins::settings(error),
             Self::Publish(error) => events::write(error),
             Self::Subject(error) => plain(StatusCode::BAD_REQUEST, "invalid_subject", error),
             Self::ReservedSubject => plain(
@@ -199,8 +199,8 @@ impl ApiError {
                 plain(StatusCode::NOT_FOUND, "webhook_not_found", format!("plugin \"{id}\" has no webhook \"{key}\""))
             }
             Self::HeaderNotText(error) => plain(StatusCode::BAD_REQUEST, "invalid_header", error),
-            Self::CallRefused(id, refused) => describe_refusal(id, refused),
-            Self::Call(id, error) => describe_call(id, error),
+            Self::CallRefused(id, refused) => plugins::refusal(id, refused),
+            Self::Call(id, error) => plugins::call(id, error),
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
             Self::Secret(error) => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
@@ -297,60 +297,6 @@ fn describe_fetch(error: &FetchError) -> Described {
     }
 }
 
-fn describe_registry(error: &RegistryError) -> Described {
-    match error {
-        RegistryError::NotFound(_) => plain(StatusCode::NOT_FOUND, "plugin_not_found", "plugin not found"),
-        RegistryError::RecordUnreadable(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "record_unreadable", error),
-        RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
-        RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
-        RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
-        RegistryError::Package(error) => describe_package(error),
-        RegistryError::ConsentNeeded { difference, sha256, .. } => {
-            let accept = difference.needs.to_string();
-            let details = json!({"difference": difference, "accept": accept, "sha256": sha256});
-            plain(StatusCode::CONFLICT, "consent_needed", error).with_details(details)
-        }
-        RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
-            .with_details(json!({"wanted": wanted, "found": found})),
-        // The operator's own plugin, as with `StartFailed`.
-        RegistryError::ChangeFailed { version, back, reason, .. } => {
-            let details = json!({"version": version, "now": back, "reason": reason});
-            plain(StatusCode::UNPROCESSABLE_ENTITY, "upgrade_failed", error).with_details(details)
-        }
-        RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
-        RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),
-        RegistryError::NotVouchedFor { .. } => plain(StatusCode::BAD_REQUEST, "signature_required", error),
-        RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
-        // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
-        RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
-        RegistryError::Storage(_) | RegistryError::Unreadable(_) | RegistryError::Vault(_) => trouble(error),
-        RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
-        RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
-        RegistryError::Stopping => stopping(),
-        RegistryError::Ask(ask) => describe_ask(ask),
-    }
-}
-
-fn describe_settings(error: &SettingsError) -> Described {
-    match error {
-        SettingsError::Invalid(_) => plain(StatusCode::BAD_REQUEST, "config_invalid", error),
-        SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
-        SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
-        SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
-        SettingsError::Damaged { cause, .. } => {
-            plain(StatusCode::CONFLICT, "config_damaged", error).with_note(redaction::diagnostic(cause, ""))
-        }
-        // As for a start: the operator's own plugin, its diagnostic redacted.
-        SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
-        SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)
-        | SettingsError::Vault(VaultError::TooLarge { .. } | VaultError::TooMany { .. } | VaultError::Id) => {
-            plain(StatusCode::BAD_REQUEST, "config_invalid", format!("plugin config invalid: {error}"))
-        }
-        SettingsError::File(_) | SettingsError::Vault(_) => trouble(error),
-        SettingsError::Registry(error) => describe_registry(error),
-    }
-}
-
 fn describe_inbox(error: &InboxError) -> Described {
     match error {
         InboxError::NotFound => plain(StatusCode::NOT_FOUND, "inbox_item_not_found", error),
@@ -368,49 +314,6 @@ fn describe_fault(fault: &DbFault) -> Described {
         .with_note(chain(fault)),
         DbFault::Statement(_) => trouble(fault),
     }
-}
-
-fn describe_package(error: &PackageError) -> Described {
-    match error {
-        PackageError::CompressedTooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, error.code(), error),
-        _ => plain(StatusCode::BAD_REQUEST, error.code(), error),
-    }
-}
-
-fn describe_ask(error: &AskError) -> Described {
-    match error {
-        AskError::NotDelivered => stopping(),
-        AskError::Died => trouble(error),
-        AskError::TimedOut => plain(StatusCode::GATEWAY_TIMEOUT, "timed_out", error),
-    }
-}
-
-fn describe_refusal(id: &PluginId, refused: &CallRefused) -> Described {
-    match refused {
-        CallRefused::NotRunning => {
-            let text = format!("plugin \"{id}\" is not running");
-            plain(StatusCode::SERVICE_UNAVAILABLE, "plugin_not_running", text)
-        }
-        CallRefused::TooMany => {
-            let text = format!("plugin \"{id}\" has too many webhook calls under way");
-            plain(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", text)
-        }
-    }
-}
-
-fn describe_call(id: &PluginId, error: &CallError) -> Described {
-    let described = match error {
-        CallError::TimedOut(_) => {
-            let text = format!("plugin \"{id}\" did not answer the webhook in time");
-            plain(StatusCode::GATEWAY_TIMEOUT, "webhook_timeout", text)
-        }
-        CallError::Disconnected | CallError::Refused { .. } => {
-            let text = format!("plugin \"{id}\" failed to handle the webhook");
-            plain(StatusCode::SERVICE_UNAVAILABLE, "webhook_failed", text)
-        }
-    };
-    // The text is the plugin's and may hold what it should not tell (field case 57).
-    described.with_note(redaction::diagnostic(error.to_string(), ""))
 }
 
 impl fmt::Display for ApiError {
@@ -495,7 +398,9 @@ impl From<VaultError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actors::AskError;
     use actix_web::body::to_bytes;
+    use serde_json::json;
 
     async fn shown(error: ApiError) -> (u16, Value) {
         let answer = error.error_response();

@@ -1,0 +1,110 @@
+//! The part of the map that is about plugins: the registry, their settings and packages, and calls to them.
+
+use actix_web::http::StatusCode;
+use serde_json::json;
+
+use super::{Described, plain, stopping, trouble};
+use crate::{
+    actors::{AskError, CallRefused, RegistryError, SettingsError},
+    domain::{id::PluginId, package::PackageError, redaction},
+    grpc::client::CallError,
+    store::plugin_config::ConfigError,
+    vault::VaultError,
+};
+
+pub(super) fn registry(error: &RegistryError) -> Described {
+    match error {
+        RegistryError::NotFound(_) => plain(StatusCode::NOT_FOUND, "plugin_not_found", "plugin not found"),
+        RegistryError::RecordUnreadable(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "record_unreadable", error),
+        RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
+        RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
+        RegistryError::Package(error) => package(error),
+        RegistryError::ConsentNeeded { difference, sha256, .. } => {
+            let accept = difference.needs.to_string();
+            let details = json!({"difference": difference, "accept": accept, "sha256": sha256});
+            plain(StatusCode::CONFLICT, "consent_needed", error).with_details(details)
+        }
+        RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
+            .with_details(json!({"wanted": wanted, "found": found})),
+        // The operator's own plugin, as with `StartFailed`.
+        RegistryError::ChangeFailed { version, back, reason, .. } => {
+            let details = json!({"version": version, "now": back, "reason": reason});
+            plain(StatusCode::UNPROCESSABLE_ENTITY, "upgrade_failed", error).with_details(details)
+        }
+        RegistryError::NoEarlierVersion(_) => plain(StatusCode::CONFLICT, "no_earlier_version", error),
+        RegistryError::EarlierVersionBroken { .. } => plain(StatusCode::CONFLICT, "earlier_version_broken", error),
+        RegistryError::NotVouchedFor { .. } => plain(StatusCode::BAD_REQUEST, "signature_required", error),
+        RegistryError::TooOld(_) => plain(StatusCode::BAD_REQUEST, "host_too_old", error),
+        // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
+        RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
+        RegistryError::Storage(_) | RegistryError::Unreadable(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
+        RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
+        RegistryError::Stopping => stopping(),
+        RegistryError::Ask(error) => ask(error),
+    }
+}
+
+pub(super) fn settings(error: &SettingsError) -> Described {
+    match error {
+        SettingsError::Invalid(_) => plain(StatusCode::BAD_REQUEST, "config_invalid", error),
+        SettingsError::Changed => plain(StatusCode::PRECONDITION_FAILED, "config_changed", error),
+        SettingsError::TooMany => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_saves", error),
+        SettingsError::TooLate => plain(StatusCode::CONFLICT, "plugin_busy", error),
+        SettingsError::Damaged { cause, .. } => {
+            plain(StatusCode::CONFLICT, "config_damaged", error).with_note(redaction::diagnostic(cause, ""))
+        }
+        // As for a start: the operator's own plugin, its diagnostic redacted.
+        SettingsError::RestartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "restart_failed", error),
+        SettingsError::File(ConfigError::TooLarge { .. } | ConfigError::Unwritable)
+        | SettingsError::Vault(VaultError::TooLarge { .. } | VaultError::TooMany { .. } | VaultError::Id) => {
+            plain(StatusCode::BAD_REQUEST, "config_invalid", format!("plugin config invalid: {error}"))
+        }
+        SettingsError::File(_) | SettingsError::Vault(_) => trouble(error),
+        SettingsError::Registry(error) => registry(error),
+    }
+}
+
+pub(super) fn package(error: &PackageError) -> Described {
+    match error {
+        PackageError::CompressedTooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, error.code(), error),
+        _ => plain(StatusCode::BAD_REQUEST, error.code(), error),
+    }
+}
+
+fn ask(error: &AskError) -> Described {
+    match error {
+        AskError::NotDelivered => stopping(),
+        AskError::Died => trouble(error),
+        AskError::TimedOut => plain(StatusCode::GATEWAY_TIMEOUT, "timed_out", error),
+    }
+}
+
+pub(super) fn refusal(id: &PluginId, refused: &CallRefused) -> Described {
+    match refused {
+        CallRefused::NotRunning => {
+            let text = format!("plugin \"{id}\" is not running");
+            plain(StatusCode::SERVICE_UNAVAILABLE, "plugin_not_running", text)
+        }
+        CallRefused::TooMany => {
+            let text = format!("plugin \"{id}\" has too many webhook calls under way");
+            plain(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", text)
+        }
+    }
+}
+
+pub(super) fn call(id: &PluginId, error: &CallError) -> Described {
+    let described = match error {
+        CallError::TimedOut(_) => {
+            let text = format!("plugin \"{id}\" did not answer the webhook in time");
+            plain(StatusCode::GATEWAY_TIMEOUT, "webhook_timeout", text)
+        }
+        CallError::Disconnected | CallError::Refused { .. } => {
+            let text = format!("plugin \"{id}\" failed to handle the webhook");
+            plain(StatusCode::SERVICE_UNAVAILABLE, "webhook_failed", text)
+        }
+    };
+    // The text is the plugin's and may hold what it should not tell (field case 57).
+    described.with_note(redaction::diagnostic(error.to_string(), ""))
+}
