@@ -127,10 +127,6 @@ fn method(endpoint: &Endpoint) -> HttpMethod {
     }
 }
 
-fn changes(endpoint: &Endpoint) -> bool {
-    endpoint.method.as_str() != "GET"
-}
-
 fn is_public(action: Action) -> bool {
     authorize(Principal::Anonymous, action) == Decision::Allow
 }
@@ -206,7 +202,7 @@ fn parameters(endpoint: &Endpoint) -> Vec<Parameter> {
     let in_path = |name| parameter(name, ParameterIn::Path, text(MAX_PATH_TEXT)).build();
     let mut all: Vec<_> = names(endpoint.shown).map(in_path).collect();
     all.extend(endpoint.doc.query.map(|query| query()).unwrap_or_default());
-    if endpoint.doc.versioned && changes(endpoint) {
+    if endpoint.takes_if_match() {
         let about = "The `ETag` that was seen; another version of the thing is answered 412.";
         all.push(header("If-Match", about, tag()));
     }
@@ -296,7 +292,7 @@ fn refusals(endpoint: &Endpoint) -> Vec<u16> {
     if doc.once {
         statuses.extend([404, 409]);
     }
-    if doc.versioned && changes(endpoint) {
+    if endpoint.takes_if_match() {
         statuses.push(412);
     }
     statuses.extend(doc.refusals);

@@ -43,6 +43,8 @@ pub struct Doc {
     pub refusals: &'static [u16],
     /// Whether it is about one thing with a version: `ETag` in the answer, `If-Match` when it changes it.
     pub versioned: bool,
+    /// Whether it looks at `If-Match` although it is a POST.
+    pub conditional: bool,
     /// Whether it is a change that an `Idempotency-Key` makes once.
     pub once: bool,
     /// Whether the answer is somebody else's: anything may come.
@@ -87,6 +89,7 @@ impl Doc {
         answers: [None, None],
         refusals: &[],
         versioned: false,
+        conditional: false,
         once: false,
         relayed: false,
         may_need_login: false,
@@ -163,6 +166,17 @@ impl Endpoint {
     pub const fn versioned(mut self) -> Self {
         self.doc.versioned = true;
         self
+    }
+
+    /// A POST that changes a thing which is there, in the version that was seen.
+    pub const fn conditional(mut self) -> Self {
+        self.doc.conditional = true;
+        self
+    }
+
+    /// Whether it looks at `If-Match`: what changes or deletes one thing with a version does, what makes one does not.
+    pub fn takes_if_match(&self) -> bool {
+        self.doc.conditional || (self.doc.versioned && matches!(self.method.as_str(), "PUT" | "PATCH" | "DELETE"))
     }
 
     /// It changes something once for each `Idempotency-Key`.

@@ -204,8 +204,16 @@ fn every_failpoint_of_the_sources_is_drawn() {
 
 /// Moments at which another test kills. The first is met only when a package has the kept version's number
 /// (`upgrade::a_crash_while_a_package_takes_the_kept_versions_place…`), the second also whenever a plugin's status changes
-/// (`event_log::an_event_is_not_lost…`).
-const ELSEWHERE: [&str; 2] = ["upgrade.set_aside", "events.appended"];
+/// (`event_log::an_event_is_not_lost…`); the others are those of commands (tests/cli/backup.rs).
+const ELSEWHERE: [&str; 7] = [
+    "upgrade.set_aside",
+    "events.appended",
+    "backup.begun",
+    "backup.written",
+    "restore.copied",
+    "restore.kept",
+    "restore.placed",
+];
 
 /// The names of all failpoints below a folder.
 fn collect(folder: &Path, names: &mut BTreeSet<String>) {

@@ -98,11 +98,11 @@ async fn unknown_routes_and_methods_are_json() {
         ("HEAD", "/ready", "GET"),
         ("POST", "/api/plugins", "GET"),
         ("GET", "/api/plugins/install", "POST"),
-        ("PUT", "/api/plugins/a", "GET, PATCH, DELETE"),
+        ("PUT", "/api/plugins/a", "GET, DELETE, PATCH"),
         ("GET", "/api/plugins/a/enable", "POST"),
         ("GET", "/api/plugins/a/disable", "POST"),
         ("POST", "/api/plugins/a/logs", "GET"),
-        ("GET", "/api/v1/events", "POST"),
+        ("PUT", "/api/v1/events", "POST, GET"),
         ("BREW", "/api/plugins", "GET"),
     ] {
         let mut raw = Raw::connect(&host).await;

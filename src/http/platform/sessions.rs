@@ -69,6 +69,7 @@ pub static ROUTES: &[Endpoint] = &[
         .about("Approve what a session did")
         .gives::<Approval>(200)
         .versioned()
+        .conditional()
         .once(),
 ];
 

@@ -58,16 +58,19 @@ pub static ROUTES: &[Endpoint] = &[
         .body::<Target>()
         .gives::<MovedTask>(200)
         .versioned()
+        .conditional()
         .once(),
     post("/api/v1/tasks/{id}/archive", Action::TaskWrite, || web::to(archive))
         .about("Put a task away")
         .gives::<Done>(200)
         .versioned()
+        .conditional()
         .once(),
     post("/api/v1/tasks/{id}/unarchive", Action::TaskWrite, || web::to(unarchive))
         .about("Take a task out again")
         .gives::<Done>(200)
         .versioned()
+        .conditional()
         .once(),
     get("/api/v1/tasks/{id}/subtask-count", Action::TaskRead, || web::to(subtask_count))
         .about("How many parts a task has")
