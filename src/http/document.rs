@@ -23,7 +23,7 @@ use utoipa_swagger_ui::Config;
 
 use super::{
     ApiError,
-    endpoint::{Content, Endpoint, Shapes, get, shape},
+    endpoint::{Content, Doc, Endpoint, Shapes, get, shape},
     error::ErrorBody,
     query::Takes,
     routes,
@@ -146,7 +146,7 @@ fn operation(endpoint: &Endpoint, error: &RefOr<Schema>, shapes: &mut Shapes) ->
         operation = operation.parameter(parameter);
     }
     if let Some(body) = doc.body {
-        operation = operation.request_body(Some(request_body(body, doc.needs, shapes)));
+        operation = operation.request_body(Some(request_body(doc, body, shapes)));
     }
     if needs_login(endpoint) {
         operation = operation.security(SecurityRequirement::new(BEARER, Vec::<String>::new()));
@@ -224,12 +224,18 @@ const TAG: &str = "^(\\*|\"[0-9A-Za-z_+/=.-]{1,100}\")$";
 /// Longest text in a path that the document speaks of; longer ones name nothing.
 const MAX_PATH_TEXT: usize = 512;
 
-fn request_body(content: Content, needs: &[&str], shapes: &mut Shapes) -> RequestBody {
+fn request_body(doc: &Doc, content: Content, shapes: &mut Shapes) -> RequestBody {
     let json = |shape: RefOr<Schema>| ContentBuilder::new().schema(Some(shape)).build();
     let body = RequestBodyBuilder::new().required(Some(Required::True));
     match content {
         Content::Empty => body.required(Some(Required::False)).build(),
-        Content::Json(shape) => body.content("application/json", json(with(needs, shape(shapes)))).build(),
+        Content::Json(shape) => {
+            let shape = shape(shapes);
+            let needed =
+                !doc.once || !doc.needs.is_empty() || shapes.last().is_some_and(|(_, shape)| needs_fields(shape));
+            let required = if needed { Required::True } else { Required::False };
+            body.required(Some(required)).content("application/json", json(with(doc.needs, shape))).build()
+        }
         // Whatever it is, it may be nothing.
         Content::Media(media) => {
             body.required(Some(Required::False)).content(media, ContentBuilder::new().build()).build()
@@ -242,6 +248,11 @@ fn request_body(content: Content, needs: &[&str], shapes: &mut Shapes) -> Reques
                 .build()
         }
     }
+}
+
+/// No body of a change is `{}` (`change`): it must be there only when something in it must.
+fn needs_fields(shape: &RefOr<Schema>) -> bool {
+    matches!(shape, RefOr::T(Schema::Object(object)) if !object.required.is_empty())
 }
 
 /// The same with these texts in it.

@@ -160,6 +160,7 @@ RULES = [
     ("/workflows$", "name is required"),  # a new one has a name of its own or its template's
     ("/workflow/steps$", "position must be between"),  # behind one that has the last place already
     ("/vault/rotate$", "invalid_key"),  # another key than the present one
+    ("/tasks$", "workspace_id is required|workflow_id is required"),  # it may be left out while there is one only
     ("/tasks", "invalid parent_id"),  # no task is a part of itself
     ("/tasks", "invalid task state"),  # SCHEDULING is the host's word
     ("/tasks", "repository_id or remote|repository_id and remote|remote repository"),  # by its id or as a whole

@@ -54,7 +54,7 @@ pub static ROUTES: &[Endpoint] = &[
 #[serde(deny_unknown_fields)]
 struct WorkspaceBody {
     /// Needed for a new one.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048, pattern = "\\S")]
     name: Option<String>,
     description: Option<String>,
     owner_id: Option<String>,
