@@ -77,7 +77,9 @@ async fn sqlite(options: &Options) -> Outcome<Data> {
         fs::rename(part, &path)?;
     }
     let config = config_of(&url(&path))?;
-    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(false).pragma("query_only", "on");
+    let options = SqliteConnectOptions::new().filename(&path).create_if_missing(false);
+    // As the host's readers.
+    let options = options.pragma("query_only", "on").pragma("cache_size", "-8000");
     let pool = SqlitePoolOptions::new()
         .test_before_acquire(false)
         .max_connections(config.limits.database_connections)

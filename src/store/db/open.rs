@@ -54,6 +54,10 @@ pub enum ConnectError {
     Migration(String),
 }
 
+/// Page cache of each reading connection, in KiB (SQLite counts KiB as a negative number). What a page of code statistics
+/// looks at does not fit into the 2 MB that SQLite takes by itself: every page was read from the file again.
+const READER_CACHE: &str = "-8000";
+
 /// The connections of an open database, its schema not looked at yet.
 pub(super) struct Opened {
     pub writer: DatabaseConnection,
@@ -101,7 +105,7 @@ async fn open_sqlite(url: &str, deadline: Duration, connections: u32) -> Result<
     check_writable(&writer).await?;
     let readers = pool()
         .max_connections(connections)
-        .connect_with(options.pragma("query_only", "on"))
+        .connect_with(options.pragma("query_only", "on").pragma("cache_size", READER_CACHE))
         .await
         .map_err(sqlite_error)?;
     Ok(Opened { writer: writer.into(), readers: readers.into(), server: None })

@@ -91,46 +91,38 @@ pub(super) fn statement(
     Ok(sessions.map(|sessions| backend.build(&statistics(sessions))))
 }
 
-/// The page of sessions with five numbers each, every one from an index of its session.
+/// The page of sessions with five numbers each: the commits of the page are read once, the peaks are in an index.
 fn statistics(sessions: SelectStatement) -> SelectStatement {
-    let page = || Alias::new("page");
-    let of = |column: &'static str| Expr::col((page(), Alias::new(column)));
-    let commits = |what: Expr| {
-        session_commit::Entity::find()
-            .select_only()
-            .expr(what)
-            .filter(session_commit::Column::SessionId.into_expr().eq(of("id")))
-            .into_query()
-    };
-    let snapshots = |what: Expr| {
-        session_snapshot::Entity::find()
-            .select_only()
-            .expr(what)
-            .filter(session_snapshot::Column::SessionId.into_expr().eq(of("id")))
-            .into_query()
-    };
+    use session_commit::Column as Commit;
+    let of = |column: &'static str| Expr::col((Alias::new("page"), Alias::new(column)));
     let number = |expr: Expr| Expr::from(Func::coalesce([expr, Expr::value(0i64)])).cast_as(Alias::new("BIGINT"));
-    let sum = |column: session_commit::Column| number(column.into_expr().sum());
-    let peak = |column: session_snapshot::Column| number(column.into_expr().max());
+    let commit = |column: Commit| Expr::col((session_commit::Entity, column));
+    let peak = |column: session_snapshot::Column| {
+        let largest = session_snapshot::Entity::find()
+            .select_only()
+            .expr(number(column.into_expr().max()))
+            .filter(session_snapshot::Column::SessionId.into_expr().eq(of("id")));
+        subquery(largest.into_query())
+    };
     let activated = instance_setting::Entity::find_by_id(ACTIVATED.to_owned())
         .select_only()
         .column(instance_setting::Column::Value)
         .into_query();
-    let mut query = Query::select();
-    query
+    Query::select()
         .expr_as(of("id"), Alias::new("id"))
         .expr_as(of("started_at"), Alias::new("started_at"))
-        .expr_as(subquery(commits(session_commit::Column::Id.into_expr().count())), Alias::new("commits"))
-        .expr_as(subquery(commits(sum(session_commit::Column::Insertions))), Alias::new("insertions"))
-        .expr_as(subquery(commits(sum(session_commit::Column::Deletions))), Alias::new("deletions"))
-        .expr_as(subquery(snapshots(peak(session_snapshot::Column::Additions))), Alias::new("peak_added"))
-        .expr_as(subquery(snapshots(peak(session_snapshot::Column::Deletions))), Alias::new("peak_deleted"))
+        .expr_as(commit(Commit::Id).count(), Alias::new("commits"))
+        .expr_as(number(commit(Commit::Insertions).sum()), Alias::new("insertions"))
+        .expr_as(number(commit(Commit::Deletions).sum()), Alias::new("deletions"))
+        .expr_as(peak(session_snapshot::Column::Additions), Alias::new("peak_added"))
+        .expr_as(peak(session_snapshot::Column::Deletions), Alias::new("peak_deleted"))
         .expr_as(subquery(activated), Alias::new("activated"))
-        .from_subquery(sessions, page());
-    query
-        .order_by((page(), Alias::new("started_at")), sea_orm::Order::Desc)
-        .order_by((page(), Alias::new("id")), sea_orm::Order::Asc);
-    query
+        .from_subquery(sessions, Alias::new("page"))
+        .left_join(session_commit::Entity, commit(Commit::SessionId).eq(of("id")))
+        .group_by_columns(["started_at", "id"].map(|column| (Alias::new("page"), Alias::new(column))))
+        .order_by((Alias::new("page"), Alias::new("started_at")), sea_orm::Order::Desc)
+        .order_by((Alias::new("page"), Alias::new("id")), sea_orm::Order::Asc)
+        .take()
 }
 
 fn subquery(query: SelectStatement) -> Expr {
