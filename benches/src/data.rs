@@ -4,11 +4,12 @@
 //! The SQLite file is made once below the output folder. PostgreSQL is the server at `KANDEV_TEST_POSTGRES` (as
 //! `scripts/with-postgres.sh` sets it); its database is made there once too, and without a server its lines are left out.
 
-use std::{fs, path::Path};
+use std::{convert::Infallible, fs, path::Path};
 
 use kandev_host::{
     config::{self, Config},
     domain::platform::{Scope, page::PageRequest},
+    pace,
     platform::{
         Platform,
         seed::{Plan, UNTIL, seed},
@@ -20,6 +21,7 @@ use sea_orm::sqlx::{
     postgres::{PgPoolOptions, PgRow},
     sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteRow},
 };
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{Options, Outcome};
 
@@ -38,6 +40,8 @@ pub struct Data {
     /// A workspace whose sessions have [`CODE`] commits and snapshots.
     pub code_workspace: String,
     db: Db,
+    /// As in the host: without it the deadline of each statement would wake a thread.
+    _pace: AbortOnDropHandle<Infallible>,
 }
 
 /// The driver's own pool, as large as the host's.
@@ -136,7 +140,8 @@ async fn open(config: &Config, bare: Bare, suffix: &'static str) -> Outcome<Data
     let platform = Platform::new(&PlatformStore::new(db.clone()));
     let workspaces = platform.workspaces.list(&Scope::All, &PageRequest::default()).await?;
     let code_workspace = workspaces.items.last().ok_or("no workspace")?.id.clone();
-    Ok(Data { suffix, platform, bare, code_workspace, db })
+    let pace = AbortOnDropHandle::new(tokio::spawn(pace::keep(config.timing.timer_pace)));
+    Ok(Data { suffix, platform, bare, code_workspace, db, _pace: pace })
 }
 
 impl Data {
