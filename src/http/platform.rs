@@ -24,7 +24,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{ApiError, endpoint::Endpoint};
-use crate::domain::platform::{Map, refusal::Refusal};
+use crate::domain::platform::{Map, refusal::Refusal, workspace::given};
 
 /// The routes, in the order in which paths are tried: what is asked for most comes first.
 pub(super) static ROUTES: &[&[Endpoint]] = &[
@@ -55,11 +55,6 @@ struct Done {
 }
 
 const DONE: Done = Done { success: true };
-
-/// A text that is there only when it says something.
-fn given(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_owned())
-}
 
 /// An object that is there only when something is in it.
 fn filled(map: &Map) -> Option<Map> {

@@ -23,6 +23,9 @@ use crate::{
     store::platform::{PlatformStore, TaskQuery, Work},
 };
 
+/// Said when an agent is wanted for a new task: starting one is fire and forget, the task is there.
+pub const NO_AGENTS: &str = "no agent runtime is connected: the task was created, no agent was started";
+
 /// The service.
 #[derive(Debug, Clone)]
 pub struct Tasks {
@@ -116,13 +119,17 @@ impl Tasks {
         self.store.session_summaries(scope, ids).await
     }
 
-    /// A new task (host-data.md §6.1). Tells `task.created`, and `repository.created` of a remote that was not known.
+    /// A new task (host-data.md §6.1). Tells `task.created`, and `repository.created` of a remote that was not known. An
+    /// agent is not started: the log says so, and the edges do by [`NO_AGENTS`].
     pub async fn create(&self, by: &By, new: &NewTask) -> Result<Created, PlatformError> {
         new.check()?;
         let id = &super::new_id();
-        self.store
-            .write(&by.scope, by.once.as_ref(), |work| async move { create::create(&work, by, id, new).await })
-            .await
+        let work = |work| async move { create::create(&work, by, id, new).await };
+        let created = self.store.write(&by.scope, by.once.as_ref(), work).await?;
+        if new.launch.is_some() {
+            tracing::warn!(task.id = %created.task.id, "{NO_AGENTS}");
+        }
+        Ok(created)
     }
 
     /// Changes a task (host-data.md §6.2). Tells `task.state_changed` when the state differs, `task.updated`, and

@@ -4,21 +4,18 @@ use kandev_proto::v1::{CreateTaskRequest, CreateTaskResponse, UpdateTaskRequest,
 use tonic::{Request, Response, Status, metadata::MetadataValue};
 
 use super::{data::Data, once, status, wire};
+use crate::platform::tasks::NO_AGENTS;
 
 /// Metadata of an answer with something to say beside its message.
 pub const NOTICE: &str = "kandev-notice";
-/// What it says when a plugin wants an agent for its task: starting one is fire and forget, the task is there.
-pub const NO_AGENTS: &str = "no agent runtime is connected: the task was created, no agent was started";
 
 pub async fn create(data: &Data, request: Request<CreateTaskRequest>) -> Result<Response<CreateTaskResponse>, Status> {
     let once = once::of(data, "CreateTask", request.metadata(), request.get_ref())?;
     let request = request.into_inner();
     let new = wire::new_task(request, |provider| data.providers.contains(provider)).map_err(status::of_refusal)?;
     let task = data.platform.tasks.create(&data.by().with(once), &new).await.map_err(status::of_platform)?.task;
-    let id = task.id.clone();
     let mut response = Response::new(CreateTaskResponse { task: Some(task.into()) });
     if new.launch.is_some() {
-        tracing::warn!(task.id = %id, "{NO_AGENTS}");
         response.metadata_mut().insert(NOTICE, MetadataValue::from_static(NO_AGENTS));
     }
     Ok(response)

@@ -161,10 +161,11 @@ async fn list(
     let filter = MessageFilter { session_ids: vec![session.id.clone()], ..MessageFilter::default() };
     let newest_first = query.sort == Some(Sort::Desc);
     let is_whole = query.limit.is_none() && query.before.is_none() && query.after.is_none() && query.sort.is_none();
-    let (items, has_more) = if is_whole {
-        let rows = Part::default().rows(async |page| service.list(&scope, &filter, false, &page).await).await?;
-        let has_more = rows.has_more();
-        (rows.items, has_more)
+    let count = async || service.count(&scope, &filter).await;
+    let (items, has_more, total) = if is_whole {
+        let page = async |page| service.list(&scope, &filter, false, &page).await;
+        let listed = Part::default().read(page, count).await?;
+        (listed.items, listed.next_cursor.is_some(), listed.total)
     } else {
         let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
         if !(1..=MAX_LIMIT).contains(&limit) {
@@ -175,9 +176,8 @@ async fn list(
         let sides: Vec<_> = before.map(Side::Before).into_iter().chain(after.map(Side::After)).collect();
         let page = service.around(&scope, &session.id, &sides, newest_first, limit).await?;
         let has_more = page.has_more();
-        (page.items, has_more)
+        (page.items, has_more, count().await?)
     };
-    let total = service.count(&scope, &filter).await?;
     let cursor = items.last().map(|message| message.id.clone()).unwrap_or_default();
     let messages = items.into_iter().map(MessageView::from).collect();
     Ok(HttpResponse::Ok().json(MessageList { messages, total, has_more, cursor }))

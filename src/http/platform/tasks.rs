@@ -24,7 +24,7 @@ use crate::{
         endpoint::{Endpoint, delete, get, patch, post},
         query::Query,
     },
-    platform::tasks::{BulkMove, Created},
+    platform::tasks::{BulkMove, Created, NO_AGENTS},
     store::platform::TaskQuery,
 };
 
@@ -246,9 +246,6 @@ struct MovedTask {
     workflow_step: StepView,
 }
 
-/// Said when an agent was to be started.
-const NO_AGENT: &str = "no agent runtime is connected: the task was made, and no agent started";
-
 /// Tasks with what they show of their sessions: one query for all.
 pub(super) async fn views(services: &Services, scope: &Scope, tasks: Vec<Task>) -> Result<Vec<TaskView>, ApiError> {
     let ids: Vec<_> = tasks.iter().map(|task| task.id.clone()).collect();
@@ -333,12 +330,9 @@ async fn subtask_count(
 async fn create(services: web::Data<Services>, change: Change<NewTaskBody>) -> Result<HttpResponse, ApiError> {
     let (service, scope) = (services.platform.tasks.clone(), change.by.scope.clone());
     let new = change.body.new_task()?;
-    let notice = new.launch.is_some().then_some(NO_AGENT);
+    let notice = new.launch.is_some().then_some(NO_AGENTS);
     let created = services.tasks.finish(async move { service.create(&change.by, &new).await }).await?;
     let Created { task, deduplicated } = created;
-    if notice.is_some() && !deduplicated {
-        tracing::warn!(task.id = %task.id, "a task asks for an agent, and no agent runtime is connected");
-    }
     // A new task has no sessions yet.
     let (version, task) = match deduplicated {
         true => (task.version, view(&services, &scope, task).await?),

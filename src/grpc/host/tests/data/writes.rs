@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::{
-    domain::platform::words::TaskState,
-    grpc::host::task_writes::{NO_AGENTS, NOTICE},
+    domain::platform::words::TaskState, grpc::host::task_writes::NOTICE, platform::tasks::NO_AGENTS,
     store::db::tests::on_both_databases,
 };
 
