@@ -28,6 +28,7 @@ async fn floods_neither_block_the_plugin_nor_fill_the_log() {
         for mode in ["flood_stdout", "flood_stderr", "flood_stdout,on_runtime_thread"] {
             let host = Host::new();
             let plugin = host.launch(&guest, mode).await;
+            // By the host, which takes no more from it; or by a plugin that did not come to send it.
             until("lines left out", || host.messages().iter().any(|line| line.contains("left out")).then_some(()))
                 .await;
             // It is answered only after the flood where both are one thread's work.
