@@ -156,6 +156,7 @@ versioned!(
     crate::domain::platform::workflow::Workflow,
     crate::domain::platform::workflow::Step,
     crate::domain::platform::repository::Repository,
+    crate::domain::platform::profile::Agent,
     crate::domain::platform::profile::AgentProfile,
     crate::domain::platform::profile::Executor,
     crate::domain::platform::profile::ExecutorProfile,

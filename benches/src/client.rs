@@ -60,7 +60,7 @@ fn head(bytes: &[u8]) -> Outcome<Option<(usize, usize, u16)>> {
 pub fn request(method: &str, path: &str, token: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
-         content-type: application/octet-stream\r\ncontent-length: {}\r\n\r\n",
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     [head.as_bytes(), body].concat()

@@ -1,12 +1,14 @@
-//! The load of the webhook row, in a process of its own: so many connections, each with one request at a time.
+//! The load of the rows `webhook` and `create`, in a process of its own: so many connections, each with one request at a
+//! time.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, process::Stdio};
 
 use tokio::{sync::Barrier, time::Instant};
 
 use crate::{
     Outcome,
     client::{Client, request},
+    world::TOKEN,
 };
 
 /// What to send.
@@ -24,9 +26,27 @@ pub struct Load {
     /// Requests of each connection.
     #[arg(long)]
     pub requests: usize,
-    /// Bytes of the body.
+    /// Body.
     #[arg(long)]
-    pub body: usize,
+    pub body: String,
+    /// The answer is the body again; otherwise it is not looked at.
+    #[arg(long)]
+    pub echo: bool,
+}
+
+impl Load {
+    /// Requests a second, as a process of its own counts them.
+    pub async fn elsewhere(&self) -> Outcome<f64> {
+        let mut command = tokio::process::Command::new(std::env::current_exe()?);
+        command.arg("load").args(["--address", &self.address.to_string(), "--path", &self.path, "--body", &self.body]);
+        command.args(["--connections", &self.connections.to_string(), "--requests", &self.requests.to_string()]);
+        command.args(self.echo.then_some("--echo"));
+        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().await?;
+        match output.status.success() {
+            true => Ok(String::from_utf8(output.stdout)?.trim().parse()?),
+            false => Err("the load process failed".into()),
+        }
+    }
 }
 
 /// Sends it all and prints requests a second.
@@ -42,14 +62,14 @@ async fn drive(load: &Load) -> Outcome<f64> {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..load.connections {
         let (begin, address, requests) = (begin.clone(), load.address, load.requests);
-        let text = request("POST", &load.path, "", &vec![b'x'; load.body]);
-        let wanted = load.body;
+        let text = request("POST", &load.path, TOKEN, load.body.as_bytes());
+        let wanted = load.echo.then_some(load.body.len());
         tasks.spawn(async move {
             let mut client = Client::connect(address).await.map_err(|error| error.to_string())?;
             begin.wait().await;
             for _ in 0..requests {
                 let (status, body) = client.send(&text).await.map_err(|error| error.to_string())?;
-                if status != 200 || body.len() != wanted {
+                if status != 200 || wanted.is_some_and(|wanted| wanted != body.len()) {
                     return Err(format!("status {status}: {}", String::from_utf8_lossy(body)));
                 }
             }

@@ -4,6 +4,7 @@
 //! The figures are only worth something in a release build on an otherwise idle machine; `make bench` sees to the first.
 
 mod bare_state;
+mod bare_task;
 mod client;
 mod data;
 mod load;
@@ -33,7 +34,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Sends the webhook row's requests (used by the bench itself)
+    /// Sends requests (used by the bench itself)
     #[command(hide = true)]
     Load(load::Load),
     /// Draws a flame graph from `perf script` on standard input; see scripts/flame.sh
@@ -52,6 +53,9 @@ pub struct Options {
     /// Rounds before them that do not count
     #[arg(long, default_value_t = 2)]
     pub warm_up: usize,
+    /// Length of the row `memory-load`, in minutes
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(3..))]
+    pub minutes: u64,
     /// Leaves the baselines out, for a profile of the host alone
     #[arg(long)]
     pub host_only: bool,

@@ -8,7 +8,7 @@ use actix_web::{
     web::{Bytes, BytesMut, Payload},
 };
 use futures_util::StreamExt;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::timeout,
@@ -129,6 +129,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })?;
     reader.end().map_err(|error| refused(error.to_string()))?;
     Ok(value)
+}
+
+/// For a field with a default: `null` is as good as left out.
+pub fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// As [`json`], of a body that holds secrets: the text of a refusal has the place alone.

@@ -114,7 +114,7 @@ fn expected(headers: &HeaderMap) -> Result<Option<i64>, ApiError> {
     let Some(inner) = inner else {
         return Err(ApiError::Invalid("If-Match must be an entity tag in quotes, as \"3\"".to_owned()));
     };
-    let version = inner.parse().ok().filter(|_| quoted == tag);
+    let version = inner.parse().ok().filter(|version: &i64| quoted == tag && version.to_string() == inner);
     Ok(Some(version.unwrap_or(NO_VERSION)))
 }
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(expected(&headers(&[])).unwrap(), None);
         assert_eq!(expected(&headers(&[("if-match", "*")])).unwrap(), None);
         assert_eq!(expected(&headers(&[("if-match", "\"12\"")])).unwrap(), Some(12));
-        for foreign in ["\"abc\"", "\"\"", "W/\"12\"", "\"99999999999999999999\""] {
+        for foreign in ["\"abc\"", "\"\"", "W/\"12\"", "\"+12\"", "\"012\"", "\"99999999999999999999\""] {
             assert_eq!(expected(&headers(&[("if-match", foreign)])).unwrap(), Some(NO_VERSION), "{foreign}");
         }
     }

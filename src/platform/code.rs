@@ -5,11 +5,10 @@ use time::OffsetDateTime;
 use super::{By, PlatformError, new_id};
 use crate::{
     domain::platform::{
-        Scope, event,
+        Scope, event, kept_moment,
         page::{Page, PageRequest},
         session::{Session, SessionFilter},
         stats::{CodeStats, Commit, CommitFields, Snapshot, SnapshotFields},
-        whole_micros,
     },
     store::platform::{PlatformStore, Work},
 };
@@ -67,6 +66,7 @@ impl Code {
         committed_at: Option<OffsetDateTime>,
     ) -> Result<Commit, PlatformError> {
         let fields = &fields.checked()?;
+        let committed_at = committed_at.map(|at| kept_moment("committed_at", at)).transpose()?;
         let id = &new_id();
         let work = |work: Work| async move {
             let session: Session = work.get(session_id).await?;
@@ -77,7 +77,7 @@ impl Code {
                 id: id.clone(),
                 session_id: session.id.clone(),
                 fields: fields.clone(),
-                committed_at: whole_micros(committed_at.unwrap_or(work.now())),
+                committed_at: committed_at.unwrap_or_else(|| work.now()),
                 created_at: work.now(),
             };
             work.insert(&commit).await?;

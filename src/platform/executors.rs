@@ -8,9 +8,28 @@ use crate::{
         merged,
         page::{Page, PageRequest},
         profile::{Executor, ExecutorFields, ExecutorProfile, ExecutorProfileFields},
+        refusal::{Kind, Refusal},
     },
     store::platform::{PlatformStore, Work},
 };
+
+/// Where a profile is: its own id, and the executor whose it must be.
+#[derive(Debug, Clone, Copy)]
+pub struct At<'a> {
+    /// Of this executor.
+    pub executor_id: &'a str,
+    /// This profile.
+    pub profile_id: &'a str,
+}
+
+impl At<'_> {
+    fn check(self, found: ExecutorProfile) -> Result<ExecutorProfile, Refusal> {
+        match found.executor_id == self.executor_id {
+            true => Ok(found),
+            false => Err(Refusal::not_found(Kind::ExecutorProfile, self.profile_id)),
+        }
+    }
+}
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -54,8 +73,8 @@ impl Executors {
     }
 
     /// One profile.
-    pub async fn profile(&self, scope: &Scope, id: &str) -> Result<ExecutorProfile, PlatformError> {
-        let mut profile: ExecutorProfile = self.store.find(scope, id).await?;
+    pub async fn profile(&self, scope: &Scope, at: At<'_>) -> Result<ExecutorProfile, PlatformError> {
+        let mut profile = at.check(self.store.find(scope, at.profile_id).await?)?;
         profile.executor_type = match self.store.find::<Executor>(scope, &profile.executor_id).await {
             Ok(executor) => Some(executor.fields.executor_type),
             Err(PlatformError::Refused(_)) => None,
@@ -143,12 +162,12 @@ impl Executors {
     pub async fn update_profile(
         &self,
         by: &By,
-        id: &str,
+        at: At<'_>,
         patch: &Map,
         expected: Option<i64>,
     ) -> Result<ExecutorProfile, PlatformError> {
         let work = |work: Work| async move {
-            let mut profile: ExecutorProfile = work.get(id).await?;
+            let mut profile = existing(&work, at).await?;
             profile.expect(expected)?;
             let executor = work.peek::<Executor>(&profile.executor_id).await?;
             profile.executor_type = executor.map(|executor| executor.fields.executor_type);
@@ -165,14 +184,18 @@ impl Executors {
     }
 
     /// Deletes a profile. Tells `executor.profile.deleted`.
-    pub async fn delete_profile(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
+    pub async fn delete_profile(&self, by: &By, at: At<'_>, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work| async move {
-            let mut profile: ExecutorProfile = work.get(id).await?;
+            let mut profile = existing(&work, at).await?;
             profile.expect(expected)?;
-            work.delete::<ExecutorProfile>(id).await?;
+            work.delete::<ExecutorProfile>(&profile.id).await?;
             work.tell(event::executor_profile(Happened::Deleted, &profile));
             Ok(())
         };
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
+}
+
+async fn existing(work: &Work, at: At<'_>) -> Result<ExecutorProfile, PlatformError> {
+    Ok(at.check(work.get(at.profile_id).await?)?)
 }

@@ -12,7 +12,7 @@ use crate::{
         micros,
         page::{Page, PageRequest},
         session::Session,
-        task::SOURCE,
+        task::{SOURCE, check_new_metadata},
         text::{MAX_CONTENT_BYTES, check, check_name, check_object},
     },
     store::platform::{PlatformStore, Work},
@@ -110,7 +110,7 @@ impl Messages {
     pub async fn add(&self, by: &By, new: &NewMessage) -> Result<Message, PlatformError> {
         check("content", &new.content, MAX_CONTENT_BYTES)?;
         check_name("author_id", &new.author_id)?;
-        check_object("metadata", &new.metadata)?;
+        check_new_metadata(&new.metadata)?;
         let id = &new_id();
         self.store.write(&by.scope, by.once.as_ref(), |work| async move { add(&work, by, id, new).await }).await
     }

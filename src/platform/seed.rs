@@ -136,7 +136,7 @@ pub async fn seed(
     if store.find::<Workspace>(&Scope::All, &board.workspaces[0].workspace.id).await.is_ok() {
         return Err(SeedError::Again(plan.seed));
     }
-    let known = store.agents(&Scope::All).await?;
+    let (known, _) = store.agents_with_profiles(&Scope::All).await?;
     write_board(store, &mut board, known).await?;
     let mut made = Made { workspaces: board.workspaces.len() as u64, ..Made::default() };
     let mut first = 0;

@@ -100,10 +100,10 @@ impl Sessions {
     /// Deletes a session with its turns and messages. Tells `task.updated`.
     pub async fn delete(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work| async move {
-            let mut session: Session = work.get(id).await?;
+            let (task, mut session) = with_task(&work, id).await?;
             session.expect(expected)?;
             work.delete::<Session>(id).await?;
-            tell_task(&work, &session.task_id).await
+            tasks::tell_updated(&work, &task).await
         };
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
@@ -117,8 +117,11 @@ impl Sessions {
             if message.is_none_or(|message| message.session_id != session.id) {
                 return Err(Refusal::not_found(Kind::Message, message_id).into());
             }
-            session.last_read_message_id = Some(message_id.to_owned());
-            work.update(&session).await?;
+            if session.last_read_message_id.as_deref() != Some(message_id) {
+                session.last_read_message_id = Some(message_id.to_owned());
+                session.touch(work.now());
+                work.update(&session).await?;
+            }
             Ok(session)
         };
         self.store.write(&by.scope, by.once.as_ref(), work).await
@@ -216,11 +219,14 @@ async fn snapshots(work: &Work, new: &NewSession) -> Result<(Map, String, Map), 
     Ok((agent, profile.executor_id, snapshot))
 }
 
-async fn update(work: &Work, id: &str, patch: &SessionPatch, expected: Option<i64>) -> Result<Session, PlatformError> {
-    // The task first: whoever changes which session is primary holds its row.
+/// A session and its task, both locked: the task first, as whoever changes which session is primary holds it.
+async fn with_task(work: &Work, id: &str) -> Result<(Task, Session), PlatformError> {
     let found: Session = work.peek(id).await?.ok_or_else(|| Refusal::not_found(Kind::Session, id))?;
-    let task = work.task(&found.task_id).await?;
-    let mut session: Session = work.get(id).await?;
+    Ok((work.task(&found.task_id).await?, work.get(id).await?))
+}
+
+async fn update(work: &Work, id: &str, patch: &SessionPatch, expected: Option<i64>) -> Result<Session, PlatformError> {
+    let (task, mut session) = with_task(work, id).await?;
     session.expect(expected)?;
     let before = session.clone();
     apply(&mut session, patch)?;
@@ -294,9 +300,4 @@ pub(super) async fn open_turn(work: &Work, session: &Session) -> Result<Turn, Pl
     work.insert(&turn).await?;
     work.tell(event::turn_started(&session.workspace_id, &turn));
     Ok(turn)
-}
-
-async fn tell_task(work: &Work, id: &str) -> Result<(), PlatformError> {
-    let task = work.task(id).await?;
-    tasks::tell_updated(work, &task).await
 }

@@ -16,8 +16,11 @@ use crate::{
             Scope, event,
             page::{Page, PageRequest},
             refusal::Refusal,
+            repository::{Repository, RepositoryFields},
             session::SessionSummary,
             task::{NewTask, RepositoryDraft, RepositoryRef, Task, TaskFilter, TaskPatch, TaskRepository},
+            workflow::Step,
+            workspace::Workspace,
         },
     },
     store::platform::{PlatformStore, TaskQuery, Work},
@@ -39,6 +42,15 @@ pub struct Created {
     pub task: Task,
     /// Whether it was there already, by its external id.
     pub deduplicated: bool,
+}
+
+/// A task that was moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// It.
+    pub task: Task,
+    /// The step where it is now.
+    pub step: Step,
 }
 
 /// Where tasks are moved from, all at once.
@@ -155,7 +167,7 @@ impl Tasks {
         step_id: &str,
         position: i64,
         expected: Option<i64>,
-    ) -> Result<Task, PlatformError> {
+    ) -> Result<Moved, PlatformError> {
         let place = update::Place { workflow_id, step_id, position: Some(position) };
         let work = |work| async move { update::move_to(&work, id, place, expected).await };
         self.store.write(&by.scope, by.once.as_ref(), work).await
@@ -221,7 +233,7 @@ async fn resolved(
     for (position, draft) in (0..).zip(drafts) {
         let repository_id = match &draft.repository {
             RepositoryRef::Known(id) => {
-                let of_workspace = |repository: &&crate::domain::platform::repository::Repository| {
+                let of_workspace = |repository: &&Repository| {
                     repository.id == *id && repository.workspace_id == workspace_id && repository.deleted_at.is_none()
                 };
                 let found = known.iter().find(of_workspace);
@@ -230,10 +242,7 @@ async fn resolved(
             }
             RepositoryRef::Remote(remote) => {
                 let fields = remote.fields()?;
-                match work.repository_of_provider(workspace_id, &fields).await? {
-                    Some(repository) => repository.id,
-                    None => super::repositories::create(work, workspace_id, fields).await?.id,
-                }
+                repository_of(work, workspace_id, fields).await?.id
             }
         };
         resolved.push(TaskRepository {
@@ -246,6 +255,19 @@ async fn resolved(
         });
     }
     Ok(resolved)
+}
+
+/// The repository of a provider in a workspace, added when it is not there. Whoever adds one holds the workspace, so that
+/// two writers do not add the same.
+async fn repository_of(work: &Work, workspace_id: &str, fields: RepositoryFields) -> Result<Repository, PlatformError> {
+    if let Some(known) = work.repository_of_provider(workspace_id, &fields).await? {
+        return Ok(known);
+    }
+    work.get::<Workspace>(workspace_id).await?;
+    match work.repository_of_provider(workspace_id, &fields).await? {
+        Some(added) => Ok(added),
+        None => super::repositories::create(work, workspace_id, fields).await,
+    }
 }
 
 /// Something that a task shows has changed: tells `task.updated`.

@@ -9,7 +9,7 @@ use crate::{
         refusal::{Kind, Refusal},
         template::{self, Template},
         text::{MAX_ITEMS, check_items},
-        workflow::{Step, StepDraft, Workflow, WorkflowDraft},
+        workflow::{MAX_NUMBER, Step, StepDraft, Workflow, WorkflowDraft},
         workspace::Workspace,
     },
     store::platform::{PlatformStore, Work},
@@ -103,13 +103,16 @@ impl Workflows {
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
-    /// Deletes a workflow without tasks. Tells `workflow.deleted`.
+    /// Deletes a workflow without tasks. Tells `workflow_step.deleted` of its steps and `workflow.deleted`.
     pub async fn delete(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work| async move {
             let mut workflow: Workflow = work.get(id).await?;
             workflow.expect(expected)?;
             if work.workflow_has_tasks(id).await? {
                 return Err(not_empty(Kind::Workflow, id));
+            }
+            for step in work.steps_of(id).await? {
+                work.tell(event::step(Happened::Deleted, &workflow.workspace_id, &step));
             }
             work.delete::<Workflow>(id).await?;
             work.tell(event::workflow(Happened::Deleted, &workflow));
@@ -261,7 +264,8 @@ async fn add_step(
     if steps.len() >= MAX_ITEMS {
         return Err(Refusal::TooMany { field: "steps", count: steps.len() + 1, limit: MAX_ITEMS }.into());
     }
-    let place = steps.iter().map(|step| step.position + 1).max().unwrap_or(0);
+    // Behind the last one; beside it, where there is no place behind.
+    let place = steps.iter().map(|step| (step.position + 1).min(MAX_NUMBER)).max().unwrap_or(0);
     let step = Step::new(new_id(), &workflow.id, place, draft, work.now())?;
     if step.is_start_step {
         no_other_start(work, workflow, std::mem::take(steps)).await?;
@@ -282,9 +286,10 @@ async fn no_other_start(work: &Work, workflow: &Workflow, steps: Vec<Step>) -> R
     Ok(())
 }
 
+/// A step and its workflow, both locked: the workflow first, as whoever orders its steps holds it.
 async fn step_with_workflow(work: &Work, id: &str) -> Result<(Workflow, Step), PlatformError> {
-    let step: Step = work.get(id).await?;
-    Ok((work.get(&step.workflow_id).await?, step))
+    let found: Step = work.peek(id).await?.ok_or_else(|| Refusal::not_found(Kind::WorkflowStep, id))?;
+    Ok((work.get(&found.workflow_id).await?, work.get(id).await?))
 }
 
 async fn save(work: &Work, workflow: &mut Workflow) -> Result<(), PlatformError> {

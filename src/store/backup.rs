@@ -52,6 +52,9 @@ pub enum BackupError {
     /// The copy's name is taken.
     #[error("{} is there already; name another file, or replace it with --overwrite", .0.display())]
     Exists(PathBuf),
+    /// What has the copy's name is a device, a folder or a link.
+    #[error("{} is no regular file; name another one", .0.display())]
+    NotAFile(PathBuf),
     /// The copy would be written over the database, or is it.
     #[error("{} is the database itself; name another file", .0.display())]
     Itself(PathBuf),

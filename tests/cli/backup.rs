@@ -266,6 +266,15 @@ async fn a_backup_is_written_over_nothing_that_it_must_not() {
     let itself = home.join("kandev.db");
     let refused = db(&desk, &home, &["backup", itself.to_str().unwrap(), "--overwrite"], "").expect(1);
     assert!(refused.err.contains("is the database itself"), "{}", refused.err);
+    std::os::unix::fs::symlink("copy.db", desk.path().join("link.db")).unwrap();
+    fs::create_dir(desk.path().join("folder")).unwrap();
+    assert!(Command::new("mkfifo").arg(desk.path().join("pipe")).status().unwrap().success());
+    for name in ["link.db", "folder", "pipe"] {
+        let refused = db(&desk, &home, &["backup", name, "--overwrite"], "").expect(1);
+        assert!(refused.err.contains("is no regular file; name another one"), "{}", refused.err);
+    }
+    let refused = db(&desk, &home, &["restore", "pipe"], "").expect(1);
+    assert!(refused.err.contains("pipe is not a SQLite database"), "{}", refused.err);
     let refused = db(&desk, &home, &["backup", "no/such/folder/copy.db"], "").expect(1);
     assert!(refused.err.contains("could not create no/such/folder/.tmp-"), "{}", refused.err);
     db(&desk, &home, &["backup", "copy.db", "--overwrite"], "").expect(0);

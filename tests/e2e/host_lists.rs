@@ -75,7 +75,7 @@ async fn side(settings: Settings) -> Side {
     let task = platform.tasks.create(&by, &new).await.expect("a task").task.id;
     let new = NewSession { task_id: task.clone(), ..NewSession::default() };
     let session = platform.sessions.create(&by, &new).await.expect("a session").id;
-    platform.agents.register(&by, "codex", "Codex", 1000, true).await.expect("an agent");
+    platform.agents.register(&by, "codex", "Codex", 1000, true, None).await.expect("an agent");
     let fields = ExecutorFields {
         name: "here".to_owned(),
         executor_type: ExecutorType::ALL[0],

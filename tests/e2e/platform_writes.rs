@@ -196,3 +196,82 @@ on_databases!(what_is_wrong_with_a_request_is_named_and_nothing_is_changed, PLAI
     let agent = json!({"title": "t", "start_agent": true});
     assert_eq!(host.post("/api/v1/tasks", agent).await.expect(400)["error"], "agent_profile_id is required");
 });
+
+on_databases!(a_change_that_was_made_is_answered_the_same_whatever_came_after, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    let task = task(&host).await;
+    let key: &[(&str, &str)] = &[("idempotency-key", "k")];
+    // The step where a task was moved to is gone.
+    let workflow = host.get(&task).await.expect(200)["workflow_id"].as_str().unwrap().to_owned();
+    let step = host.post("/api/v1/workflow/steps", json!({"workflow_id": workflow, "name": "new"})).await.expect(201);
+    let (step, other) = (step["id"].as_str().unwrap(), host.get(&task).await.expect(200)["workflow_step_id"].clone());
+    let path = format!("{task}/move");
+    let there = json!({"workflow_id": workflow, "workflow_step_id": step, "position": 0});
+    let moved = ask(&host, Method::POST, &path, key, there.clone()).await;
+    assert_eq!((moved.0, &moved.2["workflow_step"]["name"]), (200, &json!("new")));
+    let back = json!({"workflow_id": workflow, "workflow_step_id": other, "position": 0});
+    host.post(&path, back).await.expect(200);
+    host.request(Method::DELETE, &format!("/api/v1/workflow/steps/{step}"), None).await.expect(200);
+    assert_eq!(ask(&host, Method::POST, &path, key, there).await, moved);
+    // A profile that was changed or deleted is gone.
+    let executor = host.post("/api/v1/executors", json!({"name": "e", "type": "local_pc"})).await.expect(201);
+    let profiles = format!("/api/v1/executors/{}/profiles", executor["id"].as_str().unwrap());
+    let profile = host.post(&profiles, json!({"name": "p"})).await.expect(201);
+    let path = format!("{profiles}/{}", profile["id"].as_str().unwrap());
+    let changed = ask(&host, Method::PATCH, &path, key, json!({"name": "q"})).await;
+    let deleted = ask(&host, Method::DELETE, &path, key, json!({})).await;
+    assert_eq!((changed.0, deleted.0), (200, 409), "one key, two requests");
+    let key: &[(&str, &str)] = &[("idempotency-key", "k2")];
+    let deleted = ask(&host, Method::DELETE, &path, key, json!({})).await;
+    assert_eq!(deleted.0, 200);
+    assert_eq!(ask(&host, Method::DELETE, &path, key, json!({})).await, deleted);
+    assert_eq!(ask(&host, Method::PATCH, &path, &[("idempotency-key", "k")], json!({"name": "q"})).await.0, 409);
+});
+
+on_databases!(agents_have_versions_and_show_all_their_profiles, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    let workspace = host.post("/api/v1/workspaces", json!({"name": "w"})).await.expect(200)["id"].clone();
+    let (status, tag, made) =
+        ask(&host, Method::PUT, "/api/v1/agents/a", &[], json!({"name": "A", "position": null})).await;
+    assert_eq!((status, tag.as_str(), &made["profiles"]), (200, "\"1\"", &json!([])));
+    let profile =
+        json!({"name": "p", "kind": "acp", "auto_approve": true, "cli_flags": ["-x"], "settings": {"more": 1}});
+    let profile = host.post("/api/v1/agents/a/profiles", profile).await.expect(201);
+    host.post("/api/v1/agents/a/profiles", json!({"name": "office", "workspace_id": workspace})).await.expect(201);
+    let settings = json!({"more": 1, "kind": "acp", "auto_approve": true, "cli_flags": ["-x"]});
+    assert_eq!((&profile["kind"], &profile["settings"]), (&json!("acp"), &settings));
+    let path = format!("/api/v1/agent-profiles/{}", profile["id"].as_str().unwrap());
+    let changed = host.request(Method::PATCH, &path, Some(json!({"auto_approve": false}))).await.expect(200);
+    let settings = json!({"more": 1, "kind": "acp", "auto_approve": false, "cli_flags": ["-x"]});
+    assert_eq!((&changed["auto_approve"], &changed["settings"]), (&json!(false), &settings));
+    let (status, _, renamed) =
+        ask(&host, Method::PUT, "/api/v1/agents/a", &[("if-match", tag.as_str())], json!({"name": "B"})).await;
+    let names: Vec<_> =
+        renamed["profiles"].as_array().unwrap().iter().map(|p| p["agent_display_name"].clone()).collect();
+    assert_eq!((status, names), (200, vec![json!("B"), json!("B")]));
+    let (status, ..) =
+        ask(&host, Method::PUT, "/api/v1/agents/a", &[("if-match", tag.as_str())], json!({"name": "C"})).await;
+    assert_eq!(status, 412);
+    let list = host.get("/api/v1/agents").await.expect(200);
+    assert_eq!(list["agents"][0], renamed);
+});
+
+on_databases!(a_commit_has_a_moment_that_can_be_written, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    let task = task(&host).await;
+    let session = host.request(Method::POST, &format!("{task}/sessions/ensure"), None).await.expect(200);
+    let commits = format!("/api/v1/task-sessions/{}/commits", session["session_id"].as_str().unwrap());
+    let commit = |at: &str| json!({"commit_sha": at, "committed_at": at, "author_name": null});
+    for (at, status) in
+        [("0000-01-01T00:00:00+01:00", 400), ("9999-12-31T23:59:59-01:00", 400), ("0000-01-01T00:00:00Z", 201)]
+    {
+        let answer = host.post(&commits, commit(at)).await.expect(status);
+        if status == 400 {
+            assert_eq!(answer["error"], "committed_at must be in the years 0000 to 9999 of UTC");
+        }
+    }
+    assert_eq!(host.get(&commits).await.expect(200)["commits"].as_array().unwrap().len(), 1);
+    let message = json!({"content": "c", "metadata": {"source": "plugin:x"}});
+    let messages = format!("/api/v1/task-sessions/{}/messages", session["session_id"].as_str().unwrap());
+    assert_eq!(host.post(&messages, message).await.expect(400)["error"], "metadata.source is reserved");
+});

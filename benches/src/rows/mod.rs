@@ -1,12 +1,14 @@
 //! The rows of the table, one file for each kind of measurement.
 
 mod config;
+mod create;
 mod delivery;
 mod event;
 mod exit;
 mod frozen;
 mod install;
 mod memory;
+mod mixed;
 mod reads;
 mod savers;
 mod spawn;
@@ -42,6 +44,8 @@ static ROWS: &[Row] = &[
     Row { name: "messages", run: |options| Box::pin(reads::messages(options)) },
     Row { name: "code-stats", run: |options| Box::pin(reads::code_stats(options)) },
     Row { name: "event", run: |options| Box::pin(event::run(options)) },
+    Row { name: "create", run: |options| Box::pin(create::run(options)) },
+    Row { name: "memory-load", run: |options| Box::pin(mixed::run(options)) },
     Row { name: "upgrade", run: |options| Box::pin(upgrade::run(options)) },
 ];
 

@@ -1,6 +1,6 @@
 //! Webhook relay of 1 kB at 32 connections, against an actix handler that makes the same gRPC call on the same channel.
 
-use std::{net::SocketAddr, process::Stdio};
+use std::net::SocketAddr;
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, error, web};
 use kandev_proto::v1::{self, plugin_client::PluginClient};
@@ -8,6 +8,7 @@ use tonic::transport::Channel;
 
 use crate::{
     Options, Outcome,
+    load::Load,
     report::{Bound, Line, Values},
     rounds::alternate,
     world::World,
@@ -23,9 +24,17 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
     let id = world.install("bench-webhook").await?;
     let channel = world.tap.plugin(&id).ok_or("not launched")?.0.channel();
     let (bare_address, server) = serve_bare(channel, world.config.limits.http_workers)?;
-    let bare = || load(bare_address, "/bare");
-    let own = || load(world.address, "/api/plugins/bench-webhook/webhooks/echo");
-    let pairs = alternate(options.rounds(), bare, own).await?;
+    let load = |address, path: &str| Load {
+        address,
+        path: path.to_owned(),
+        connections: CONNECTIONS,
+        requests: REQUESTS,
+        body: "x".repeat(BODY_BYTES),
+        echo: true,
+    };
+    let bare = load(bare_address, "/bare");
+    let own = load(world.address, "/api/plugins/bench-webhook/webhooks/echo");
+    let pairs = alternate(options.rounds(), || bare.elsewhere(), || own.elsewhere()).await?;
     server.stop(true).await;
     world.stop().await?;
     Ok(vec![Line {
@@ -78,20 +87,4 @@ async fn relay(
         response.append_header((name, value));
     }
     Ok(response.body(answer.body))
-}
-
-/// Requests a second, as the load process counts them.
-async fn load(address: SocketAddr, path: &str) -> Outcome<f64> {
-    let output = tokio::process::Command::new(std::env::current_exe()?)
-        .args(["load", "--address", &address.to_string(), "--path", path])
-        .args(["--connections", &CONNECTIONS.to_string(), "--requests", &REQUESTS.to_string()])
-        .args(["--body", &BODY_BYTES.to_string()])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .await?;
-    match output.status.success() {
-        true => Ok(String::from_utf8(output.stdout)?.trim().parse()?),
-        false => Err("the load process failed".into()),
-    }
 }

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::refusal::Refusal;
 
-/// Longest cursor that is looked at, in bytes of its text.
-const MAX_BYTES: usize = 2048;
+/// Longest cursor that is looked at, in bytes of its text. The longest that there are hold a name and two ids.
+const MAX_BYTES: usize = 4096;
 const CHECKSUM_BYTES: usize = 6;
 const INT: u8 = 0;
 const TEXT: u8 = 1;
@@ -113,6 +113,15 @@ mod tests {
     fn any_keys() -> impl Strategy<Value = Vec<Key>> {
         let key = prop_oneof![any::<i64>().prop_map(Key::Int), "[^\0]{0,60}".prop_map(Key::Text)];
         prop::collection::vec(key, 0..4)
+    }
+
+    #[test]
+    fn the_longest_lawful_order_key_fits_into_a_cursor() {
+        use crate::domain::platform::text::{MAX_ID_BYTES, MAX_NAME_BYTES};
+        let id = || Key::Text("i".repeat(MAX_ID_BYTES));
+        let longest = [id(), Key::Text("n".repeat(MAX_NAME_BYTES)), id()];
+        let cursor = encode(List::ExecutorProfiles, &longest);
+        assert_eq!(decode(List::ExecutorProfiles, &cursor), Ok(longest.to_vec()));
     }
 
     proptest! {

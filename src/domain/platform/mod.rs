@@ -20,7 +20,7 @@ pub mod workflow;
 pub mod workspace;
 
 use serde::{Serialize, de::DeserializeOwned};
-use time::{Duration, OffsetDateTime};
+use time::{Duration, OffsetDateTime, UtcOffset};
 
 use refusal::Refusal;
 
@@ -30,6 +30,14 @@ pub type Map = serde_json::Map<String, serde_json::Value>;
 /// Cut to microseconds, which both databases keep exactly.
 pub fn whole_micros(at: OffsetDateTime) -> OffsetDateTime {
     from_micros(micros(at))
+}
+
+/// A moment that a writer gives, as it is kept. RFC 3339 has no others than those of the years 0 to 9999, in UTC too.
+pub fn kept_moment(field: &'static str, at: OffsetDateTime) -> Result<OffsetDateTime, Refusal> {
+    match at.to_offset(UtcOffset::UTC).year() {
+        0..=9999 => Ok(whole_micros(at)),
+        _ => Err(Refusal::Invalid { field, problem: "must be in the years 0000 to 9999 of UTC".to_owned() }),
+    }
 }
 
 /// Microseconds since 1970, UTC.

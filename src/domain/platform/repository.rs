@@ -6,7 +6,7 @@ use url::Url;
 
 use super::{
     refusal::Refusal,
-    text::{check_name, check_required, check_text},
+    text::{MAX_FOREIGN_BYTES, check, check_name, check_required, check_text},
 };
 
 /// A repository of a workspace.
@@ -78,10 +78,6 @@ impl RepositoryFields {
         for (field, text) in [
             ("source_type", &self.source_type),
             ("local_path", &self.local_path),
-            ("provider", &self.provider),
-            ("provider_repo_id", &self.provider_repo_id),
-            ("provider_host", &self.provider_host),
-            ("provider_scope", &self.provider_scope),
             ("provider_owner", &self.provider_owner),
             ("provider_name", &self.provider_name),
             ("remote_url", &self.remote_url),
@@ -89,6 +85,14 @@ impl RepositoryFields {
             ("worktree_branch_prefix", &self.worktree_branch_prefix),
         ] {
             check_name(field, text)?;
+        }
+        for (field, text) in [
+            ("provider", &self.provider),
+            ("provider_repo_id", &self.provider_repo_id),
+            ("provider_host", &self.provider_host),
+            ("provider_scope", &self.provider_scope),
+        ] {
+            check(field, text, MAX_FOREIGN_BYTES)?;
         }
         for (field, text) in [
             ("setup_script", &self.setup_script),
@@ -191,6 +195,13 @@ mod tests {
             clone_url: "https://forge.example.test/team/app.git".to_owned(),
             default_branch: None,
         }
+    }
+
+    #[test]
+    fn names_at_a_provider_fit_into_a_row_of_an_index() {
+        let long = RemoteRepository { provider_repository_id: "7".repeat(513), ..remote() };
+        let refused = Refusal::TooLarge { field: "provider_repo_id", size: 513, limit: 512 };
+        assert_eq!(long.fields(), Err(refused));
     }
 
     #[test]

@@ -231,10 +231,14 @@ impl NewTask {
         check_new_metadata(&self.metadata)
     }
 
-    /// The checks that need no row: title, then metadata, then the rest (host-data.md §6.1).
+    /// The checks that come before profiles, workspace and workflow are looked for (host-data.md §6.1).
     pub fn check(&self) -> Result<(), Refusal> {
         self.check_begins()?;
-        check_repositories(&self.repositories)?;
+        check_repositories(&self.repositories)
+    }
+
+    /// The checks of its fields that come after.
+    pub fn check_fields(&self) -> Result<(), Refusal> {
         check_title(&self.title)?;
         check_text("description", &self.description)?;
         check_name("external_id", &self.external_id)?;
@@ -261,7 +265,8 @@ impl TaskPatch {
     }
 }
 
-fn check_new_metadata(metadata: &Map) -> Result<(), Refusal> {
+/// Metadata of something new: where it comes from is for the host alone to say.
+pub fn check_new_metadata(metadata: &Map) -> Result<(), Refusal> {
     if metadata.contains_key(SOURCE) {
         return Err(Refusal::SourceReserved);
     }

@@ -11,6 +11,9 @@ pub const MAX_ID_BYTES: usize = 128;
 pub const MAX_TITLE_CHARS: usize = 60;
 /// Longest name, branch, address or path, in bytes.
 pub const MAX_NAME_BYTES: usize = 2048;
+/// Longest name of a thing at its provider, in bytes: several of them together must fit into a row of an index, which
+/// PostgreSQL bounds at 2704 bytes.
+pub const MAX_FOREIGN_BYTES: usize = 512;
 /// Longest description, prompt or script, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Longest content of a message, in bytes.

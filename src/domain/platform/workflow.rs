@@ -275,7 +275,7 @@ impl Step {
 }
 
 /// Largest position and bound; fits the wire's 32 bits.
-const MAX_NUMBER: i64 = i32::MAX as i64;
+pub const MAX_NUMBER: i64 = i32::MAX as i64;
 
 /// Where a new task goes in a workflow whose steps are given by position (host-data.md §6.1): in plan mode the first,
 /// otherwise the start step, otherwise the first; nowhere when there are none.

@@ -6,13 +6,13 @@ use serde_json::Value;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
-use super::{DONE, Done, Nothing, given, parts::Part, patch_of};
+use super::{DONE, Done, Nothing, given, patch_of};
 use crate::{
     domain::{
         action::Action,
         platform::{
             Map,
-            profile::{Agent, AgentProfile, AgentProfileFields},
+            profile::{AgentProfile, AgentProfileFields},
             refusal::Refusal,
         },
     },
@@ -21,6 +21,7 @@ use crate::{
         change::{Change, scope, versioned},
         endpoint::{Endpoint, delete, get, patch, post, put},
     },
+    platform::agents::Known,
 };
 
 pub static ROUTES: &[Endpoint] = &[
@@ -31,6 +32,7 @@ pub static ROUTES: &[Endpoint] = &[
         .about("Make an agent known, or change its name and place")
         .body::<AgentBody>()
         .gives::<AgentView>(200)
+        .versioned()
         .once(),
     post("/api/v1/agents/{id}/profiles", Action::AgentWrite, || web::to(create))
         .about("Make a profile of an agent")
@@ -62,9 +64,9 @@ pub static ROUTES: &[Endpoint] = &[
 struct AgentBody {
     name: String,
     /// Place in lists, the smallest first.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     position: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     supports_mcp: bool,
 }
 
@@ -79,9 +81,45 @@ struct ProfileBody {
     /// Only of this workspace.
     workspace_id: Option<String>,
     enabled: Option<bool>,
-    /// Everything else, as the agent's adapter wants it (`auto_approve`, `cli_flags` …); replaces all of it.
+    /// Everything else, as the agent's adapter wants it; replaces all of it, and what is named below is put into it.
     #[schema(value_type = Option<Object>)]
     settings: Option<Map>,
+    kind: Option<String>,
+    fallback_model: Option<String>,
+    auto_fallback: Option<bool>,
+    #[schema(value_type = Option<Object>)]
+    config_options: Option<Map>,
+    allow_indexing: Option<bool>,
+    auto_approve: Option<bool>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    cli_flags: Option<Vec<Value>>,
+    #[schema(value_type = Option<Vec<Object>>)]
+    env_vars: Option<Vec<Value>>,
+    cli_passthrough: Option<bool>,
+    command_prefix: Option<String>,
+}
+
+/// Fields of a profile that are kept among its settings: each takes the place of that entry only.
+const KEPT_IN_SETTINGS: [&str; 10] = [
+    "kind",
+    "fallback_model",
+    "auto_fallback",
+    "config_options",
+    "allow_indexing",
+    "auto_approve",
+    "cli_flags",
+    "env_vars",
+    "cli_passthrough",
+    "command_prefix",
+];
+
+impl ProfileBody {
+    /// What it names: fields, and entries of the settings.
+    fn parts(&self) -> Result<(Map, Map), ApiError> {
+        let (entries, fields) =
+            patch_of(self)?.into_iter().partition(|(name, _)| KEPT_IN_SETTINGS.contains(&name.as_str()));
+        Ok((fields, entries))
+    }
 }
 
 /// An agent.
@@ -98,13 +136,13 @@ struct AgentView {
     version: i64,
 }
 
-impl AgentView {
-    fn new(agent: Agent, profiles: Vec<ProfileView>) -> Self {
+impl From<Known> for AgentView {
+    fn from(Known { agent, profiles }: Known) -> Self {
         Self {
             id: agent.id,
             name: agent.name,
             supports_mcp: agent.supports_mcp,
-            profiles,
+            profiles: profiles.into_iter().map(ProfileView::from).collect(),
             created_at: agent.created_at,
             updated_at: agent.updated_at,
             version: agent.version,
@@ -112,7 +150,7 @@ impl AgentView {
     }
 }
 
-/// A profile of an agent. The flags are those of `settings`, false unless they are set there.
+/// A profile of an agent. What is not set in `settings` is false, empty or left out.
 #[derive(Debug, Serialize, ToSchema)]
 struct ProfileView {
     id: String,
@@ -122,12 +160,23 @@ struct ProfileView {
     model: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
+    kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fallback_model: Option<String>,
     auto_fallback: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    config_options: Option<Map>,
     allow_indexing: bool,
     auto_approve: bool,
     #[schema(value_type = Vec<Object>)]
     cli_flags: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    env_vars: Option<Vec<Value>>,
     cli_passthrough: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_prefix: Option<String>,
     enabled: bool,
     user_modified: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,12 +194,19 @@ impl From<AgentProfile> for ProfileView {
     fn from(profile: AgentProfile) -> Self {
         let fields = profile.fields;
         let flag = |name: &str| fields.settings.get(name).and_then(Value::as_bool).unwrap_or_default();
+        let text = |name: &str| fields.settings.get(name).and_then(Value::as_str).map(str::to_owned);
+        let list = |name: &str| fields.settings.get(name).and_then(Value::as_array).cloned();
         Self {
+            kind: text("kind").unwrap_or_default(),
+            fallback_model: text("fallback_model"),
+            config_options: fields.settings.get("config_options").and_then(Value::as_object).cloned(),
+            env_vars: list("env_vars"),
+            command_prefix: text("command_prefix"),
             auto_fallback: flag("auto_fallback"),
             allow_indexing: flag("allow_indexing"),
             auto_approve: flag("auto_approve"),
             cli_passthrough: flag("cli_passthrough"),
-            cli_flags: fields.settings.get("cli_flags").and_then(Value::as_array).cloned().unwrap_or_default(),
+            cli_flags: list("cli_flags").unwrap_or_default(),
             id: profile.id,
             agent_id: profile.agent_id,
             name: fields.name,
@@ -176,21 +232,8 @@ struct AgentList {
 }
 
 async fn list(services: web::Data<Services>, request: HttpRequest) -> Result<HttpResponse, ApiError> {
-    let (service, scope) = (&services.platform.agents, scope(&request));
-    let agents = service.list(&scope).await?;
-    // In the order of the agents, so that each takes its own from the front.
-    let profiles = Part::default().rows(async |page| service.profiles(&scope, &page).await).await?;
-    let mut profiles = profiles.items.into_iter().map(ProfileView::from).peekable();
-    let agents: Vec<_> = agents
-        .into_iter()
-        .map(|agent| {
-            let mut own = Vec::new();
-            while let Some(profile) = profiles.next_if(|profile| profile.agent_id == agent.id) {
-                own.push(profile);
-            }
-            AgentView::new(agent, own)
-        })
-        .collect();
+    let known = services.platform.agents.list(&scope(&request)).await?;
+    let agents: Vec<_> = known.into_iter().map(AgentView::from).collect();
     let total = agents.len();
     Ok(HttpResponse::Ok().json(AgentList { agents, total }))
 }
@@ -202,9 +245,9 @@ async fn register(
 ) -> Result<HttpResponse, ApiError> {
     let service = services.platform.agents.clone();
     let AgentBody { name, position, supports_mcp } = change.body;
-    let work = async move { service.register(&change.by, &id, &name, position, supports_mcp).await };
-    let agent = services.tasks.finish(work).await?;
-    Ok(HttpResponse::Ok().json(AgentView::new(agent, Vec::new())))
+    let work = async move { service.register(&change.by, &id, &name, position, supports_mcp, change.expected).await };
+    let known = services.tasks.finish(work).await?;
+    Ok(versioned(StatusCode::OK, known.agent.version, &AgentView::from(known)))
 }
 
 async fn read(
@@ -221,14 +264,15 @@ async fn create(
     change: Change<ProfileBody>,
 ) -> Result<HttpResponse, ApiError> {
     let service = services.platform.agents.clone();
-    let ProfileBody { name, model, mode, workspace_id, enabled, settings } = change.body;
+    let (_, entries) = change.body.parts()?;
+    let ProfileBody { name, model, mode, workspace_id, enabled, settings, .. } = change.body;
     let fields = AgentProfileFields {
         name: name.ok_or(Refusal::Required("name"))?,
         model: model.unwrap_or_default(),
         mode: mode.unwrap_or_default(),
         workspace_id: workspace_id.filter(|id| !id.is_empty()),
         enabled: enabled.unwrap_or(true),
-        settings: settings.unwrap_or_default(),
+        settings: settings.into_iter().flatten().chain(entries).collect(),
     };
     let work = async move { service.create_profile(&change.by, &id, fields).await };
     Ok(answer(StatusCode::CREATED, services.tasks.finish(work).await?))
@@ -240,11 +284,11 @@ async fn update(
     change: Change<ProfileBody>,
 ) -> Result<HttpResponse, ApiError> {
     let service = services.platform.agents.clone();
-    let mut patch = patch_of(&change.body)?;
+    let (mut patch, entries) = change.body.parts()?;
     if change.body.workspace_id.as_deref() == Some("") {
         patch.insert("workspace_id".to_owned(), Value::Null);
     }
-    let work = async move { service.update_profile(&change.by, &id, &patch, change.expected).await };
+    let work = async move { service.update_profile(&change.by, &id, &patch, &entries, change.expected).await };
     Ok(answer(StatusCode::OK, services.tasks.finish(work).await?))
 }
 

@@ -50,21 +50,21 @@ pub static ROUTES: &[Endpoint] = &[
 struct CommitBody {
     #[schema(min_length = 1, pattern = "\\S")]
     commit_sha: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     parent_sha: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     commit_message: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     author_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     author_email: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     #[schema(minimum = 0, maximum = 1000000000)]
     files_changed: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     #[schema(minimum = 0, maximum = 1000000000)]
     insertions: i64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     #[schema(minimum = 0, maximum = 1000000000)]
     deletions: i64,
     /// Left out: now.
@@ -76,10 +76,10 @@ struct CommitBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct SnapshotBody {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     branch: String,
     /// The commit that the work is on top of.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     head_commit: String,
     /// Path to an object with `additions` and `deletions`, and whatever else.
     #[schema(value_type = Object)]

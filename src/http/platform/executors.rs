@@ -2,13 +2,14 @@
 
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 
 use super::{
     DONE, Done, Nothing, given,
     parts::{Listed, Part},
-    patch_of,
+    patch_of, unsupported,
 };
 use crate::{
     domain::{
@@ -16,7 +17,7 @@ use crate::{
         platform::{
             Map, Scope, merged,
             profile::{Executor, ExecutorFields, ExecutorProfile, ExecutorProfileFields},
-            refusal::{Kind, Refusal},
+            refusal::Refusal,
             words::ExecutorType,
         },
     },
@@ -26,7 +27,7 @@ use crate::{
         endpoint::{Endpoint, delete, get, patch, post},
         query::Query,
     },
-    platform::PlatformError,
+    platform::executors::At,
 };
 
 pub static ROUTES: &[Endpoint] = &[
@@ -115,6 +116,16 @@ struct ExecutorProfileBody {
     config: Option<Map>,
     prepare_script: Option<String>,
     cleanup_script: Option<String>,
+    #[serde(skip_serializing)]
+    #[schema(ignore)]
+    env_vars: Option<Value>,
+}
+
+impl ExecutorProfileBody {
+    fn patch(&self) -> Result<Map, ApiError> {
+        unsupported("env_vars", self.env_vars.as_ref())?;
+        patch_of(self)
+    }
 }
 
 /// An executor.
@@ -297,17 +308,9 @@ async fn listed(
     Ok(HttpResponse::Ok().json(ExecutorProfileList { profiles, total, next_cursor }))
 }
 
-/// A profile, by the two names in its path: it must be of that executor.
-async fn profile_at(
-    services: &Services,
-    scope: &Scope,
-    (executor, profile): (&str, &str),
-) -> Result<ExecutorProfile, PlatformError> {
-    let found = services.platform.executors.profile(scope, profile).await?;
-    if found.executor_id != executor {
-        return Err(Refusal::not_found(Kind::ExecutorProfile, profile).into());
-    }
-    Ok(found)
+/// A profile, by the two names in its path.
+fn at(path: &(String, String)) -> At<'_> {
+    At { executor_id: &path.0, profile_id: &path.1 }
 }
 
 async fn read_profile(
@@ -315,7 +318,8 @@ async fn read_profile(
     request: HttpRequest,
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, ApiError> {
-    Ok(profile_answer(StatusCode::OK, profile_at(&services, &scope(&request), (&path.0, &path.1)).await?))
+    let profile = services.platform.executors.profile(&scope(&request), at(&path)).await?;
+    Ok(profile_answer(StatusCode::OK, profile))
 }
 
 async fn create_profile(
@@ -324,7 +328,7 @@ async fn create_profile(
     change: Change<ExecutorProfileBody>,
 ) -> Result<HttpResponse, ApiError> {
     let service = services.platform.executors.clone();
-    let fields = merged(&ExecutorProfileFields::default(), &patch_of(&change.body)?)?;
+    let fields = merged(&ExecutorProfileFields::default(), &change.body.patch()?)?;
     let work = async move { service.create_profile(&change.by, &id, fields).await };
     Ok(profile_answer(StatusCode::CREATED, services.tasks.finish(work).await?))
 }
@@ -334,10 +338,9 @@ async fn update_profile(
     path: web::Path<(String, String)>,
     change: Change<ExecutorProfileBody>,
 ) -> Result<HttpResponse, ApiError> {
-    let profile = profile_at(&services, &change.by.scope, (&path.0, &path.1)).await?.id;
     let service = services.platform.executors.clone();
-    let patch = patch_of(&change.body)?;
-    let work = async move { service.update_profile(&change.by, &profile, &patch, change.expected).await };
+    let patch = change.body.patch()?;
+    let work = async move { service.update_profile(&change.by, at(&path), &patch, change.expected).await };
     Ok(profile_answer(StatusCode::OK, services.tasks.finish(work).await?))
 }
 
@@ -346,9 +349,8 @@ async fn remove_profile(
     path: web::Path<(String, String)>,
     change: Change<Nothing>,
 ) -> Result<HttpResponse, ApiError> {
-    let profile = profile_at(&services, &change.by.scope, (&path.0, &path.1)).await?.id;
     let service = services.platform.executors.clone();
-    services.tasks.finish(async move { service.delete_profile(&change.by, &profile, change.expected).await }).await?;
+    services.tasks.finish(async move { service.delete_profile(&change.by, at(&path), change.expected).await }).await?;
     Ok(HttpResponse::Ok().json(DONE))
 }
 

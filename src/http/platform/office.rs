@@ -96,10 +96,10 @@ impl From<Item> for OfficeItem {
 #[serde(deny_unknown_fields)]
 struct Dismissal {
     /// The item's `type`.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     #[schema(required)]
     kind: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     #[schema(required)]
     item_id: String,
 }

@@ -9,13 +9,13 @@ use utoipa::{IntoParams, ToSchema};
 use super::{
     DONE, Done, Nothing,
     parts::{Listed, Part, flag},
-    patch_of,
+    patch_of, unsupported,
 };
 use crate::{
     domain::{
         action::Action,
         platform::{
-            merged,
+            Map, merged,
             repository::{Repository, RepositoryFields},
         },
     },
@@ -74,11 +74,25 @@ struct RepositoryFieldsBody {
     remote_url: Option<String>,
     default_branch: Option<String>,
     worktree_branch_prefix: Option<String>,
+    #[serde(skip_serializing)]
+    #[schema(ignore)]
+    worktree_branch_template: Option<Value>,
+    #[serde(skip_serializing)]
+    #[schema(ignore)]
+    secret_bindings: Option<Value>,
     pull_before_worktree: Option<bool>,
     setup_script: Option<String>,
     cleanup_script: Option<String>,
     dev_script: Option<String>,
     copy_files: Option<String>,
+}
+
+impl RepositoryFieldsBody {
+    fn patch(&self) -> Result<Map, ApiError> {
+        unsupported("worktree_branch_template", self.worktree_branch_template.as_ref())?;
+        unsupported("secret_bindings", self.secret_bindings.as_ref())?;
+        patch_of(self)
+    }
 }
 
 /// Which repositories.
@@ -112,6 +126,8 @@ struct RepositoryView {
     remote_url: String,
     default_branch: String,
     worktree_branch_prefix: String,
+    /// Empty: branches have the prefix and the task's name.
+    worktree_branch_template: String,
     pull_before_worktree: bool,
     setup_script: String,
     cleanup_script: String,
@@ -145,6 +161,7 @@ impl From<Repository> for RepositoryView {
             remote_url: fields.remote_url,
             default_branch: fields.default_branch,
             worktree_branch_prefix: fields.worktree_branch_prefix,
+            worktree_branch_template: String::new(),
             pull_before_worktree: fields.pull_before_worktree,
             setup_script: fields.setup_script,
             cleanup_script: fields.cleanup_script,
@@ -198,7 +215,7 @@ async fn create(
     change: Change<RepositoryFieldsBody>,
 ) -> Result<HttpResponse, ApiError> {
     let service = services.platform.repositories.clone();
-    let fields = merged(&RepositoryFields::default(), &patch_of(&change.body)?)?;
+    let fields = merged(&RepositoryFields::default(), &change.body.patch()?)?;
     let work = async move { service.create(&change.by, &id, fields).await };
     Ok(answer(StatusCode::CREATED, services.tasks.finish(work).await?))
 }
@@ -209,7 +226,7 @@ async fn update(
     change: Change<RepositoryFieldsBody>,
 ) -> Result<HttpResponse, ApiError> {
     let service = services.platform.repositories.clone();
-    let patch = patch_of(&change.body)?;
+    let patch = change.body.patch()?;
     let work = async move { service.update(&change.by, &id, &patch, change.expected).await };
     Ok(answer(StatusCode::OK, services.tasks.finish(work).await?))
 }

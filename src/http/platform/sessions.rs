@@ -171,6 +171,8 @@ struct SessionView {
     is_passthrough: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     review_status: Option<ReviewStatus>,
+    /// None: no agent runs that could ask for something.
+    pending_action: Option<String>,
     cancellation_pending: bool,
     cancellation_revision: i64,
     active_subagent_count: i64,
@@ -202,6 +204,7 @@ impl From<Session> for SessionView {
             is_primary: session.is_primary,
             is_passthrough: false,
             review_status: session.review_status,
+            pending_action: None,
             cancellation_pending: false,
             cancellation_revision: 0,
             active_subagent_count: 0,

@@ -194,10 +194,10 @@ pub(super) struct StepView {
     show_in_command_panel: bool,
     auto_archive_after_hours: i64,
     wip_limit: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pull_from_step_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    agent_profile_id: Option<String>,
+    /// Empty for none.
+    pull_from_step_id: String,
+    /// Empty for none.
+    agent_profile_id: String,
     auto_advance_requires_signal: bool,
     cancel_triggers_turn_complete: bool,
     #[serde(with = "time::serde::rfc3339")]
@@ -223,8 +223,8 @@ impl From<Step> for StepView {
             show_in_command_panel: step.show_in_command_panel,
             auto_archive_after_hours: step.auto_archive_after_hours,
             wip_limit: step.wip_limit,
-            pull_from_step_id: step.pull_from_step_id,
-            agent_profile_id: step.agent_profile_id,
+            pull_from_step_id: step.pull_from_step_id.unwrap_or_default(),
+            agent_profile_id: step.agent_profile_id.unwrap_or_default(),
             auto_advance_requires_signal: step.auto_advance_requires_signal,
             cancel_triggers_turn_complete: step.cancel_triggers_turn_complete,
             created_at: step.created_at,

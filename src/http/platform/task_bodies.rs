@@ -20,31 +20,31 @@ use crate::domain::platform::{
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RepositoryBody {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     repository_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     base_branch: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     checkout_branch: String,
     pr_number: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     provider: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     provider_host: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     provider_scope: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     provider_owner: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     provider_repo_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     provider_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     name: String,
     /// https, without user, at the provider's host.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     remote_url: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     default_branch: String,
     #[schema(ignore)]
     local_path: Option<Value>,
@@ -90,7 +90,7 @@ pub struct NewTaskBody {
     workflow_id: Option<String>,
     /// Left out: the start step.
     workflow_step_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     #[schema(required, min_length = 1, max_length = 60, pattern = "\\S")]
     title: String,
     #[schema(max_length = 262144)]

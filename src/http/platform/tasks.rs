@@ -24,7 +24,7 @@ use crate::{
         endpoint::{Endpoint, delete, get, patch, post},
         query::Query,
     },
-    platform::tasks::{BulkMove, Created, NO_AGENTS},
+    platform::tasks::{self, BulkMove, Created, NO_AGENTS},
     store::platform::TaskQuery,
 };
 
@@ -186,7 +186,7 @@ struct Removal {
 struct Target {
     workflow_id: String,
     workflow_step_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::http::body::or_default")]
     position: i64,
 }
 
@@ -373,12 +373,10 @@ async fn move_to(
 ) -> Result<HttpResponse, ApiError> {
     let (service, scope) = (services.platform.tasks.clone(), change.by.scope.clone());
     let Target { workflow_id, workflow_step_id, position } = change.body;
-    let step_id = workflow_step_id.clone();
     let work = async move {
         service.move_to(&change.by, &id, &workflow_id, &workflow_step_id, position, change.expected).await
     };
-    let task = services.tasks.finish(work).await?;
-    let step = services.platform.workflows.step(&scope, &step_id).await?;
+    let tasks::Moved { task, step } = services.tasks.finish(work).await?;
     let version = task.version;
     let body = MovedTask { task: view(&services, &scope, task).await?, workflow_step: step.into() };
     Ok(versioned(StatusCode::OK, version, &body))

@@ -27,6 +27,7 @@ pub(super) async fn create(work: &Work, by: &By, id: &str, new: &NewTask) -> Res
         return Ok(Created { task, deduplicated: true });
     }
     let workflow = workflow_of(work, &workspace, new).await?;
+    new.check_fields()?;
     let workflow_step_id = step_of(work, &workflow, new).await?;
     let parent = match new.parent_id.as_str() {
         "" => None,
@@ -91,7 +92,7 @@ async fn check_launch(work: &Work, launch: &Launch) -> Result<(), PlatformError>
 async fn workspace_of(work: &Work, new: &NewTask) -> Result<Workspace, PlatformError> {
     let found = match new.workspace_id.as_str() {
         "" => work.only_workspace().await?.ok_or(Refusal::NoDefaultWorkspace)?,
-        id => work.peek(id).await?.ok_or_else(|| Refusal::not_found(Kind::Workspace, id))?,
+        id => work.hold(id).await?.ok_or_else(|| Refusal::not_found(Kind::Workspace, id))?,
     };
     if found.task_prefix.is_empty() && new.external_id.is_empty() {
         return Ok(found);
@@ -104,7 +105,7 @@ async fn workflow_of(work: &Work, workspace: &Workspace, new: &NewTask) -> Resul
         return Ok(work.first_workflow(&workspace.id).await?.ok_or(Refusal::NoDefaultWorkflow)?);
     }
     let not_found = || Refusal::not_found(Kind::Workflow, &new.workflow_id);
-    let workflow: Workflow = work.peek(&new.workflow_id).await?.ok_or_else(not_found)?;
+    let workflow: Workflow = work.hold(&new.workflow_id).await?.ok_or_else(not_found)?;
     if workflow.workspace_id != workspace.id {
         return Err(Refusal::ForeignWorkflow.into());
     }

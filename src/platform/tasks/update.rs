@@ -1,6 +1,6 @@
 //! Changing, moving and putting away tasks (host-data.md §6.2; steps are checked and moves told, §11 row 5).
 
-use super::{BulkMove, create::parent_in, resolved, tell_updated};
+use super::{BulkMove, Moved, create::parent_in, resolved, tell_updated};
 use crate::{
     domain::platform::{
         event,
@@ -59,11 +59,11 @@ pub(super) async fn move_to(
     id: &str,
     place: Place<'_>,
     expected: Option<i64>,
-) -> Result<Task, PlatformError> {
+) -> Result<Moved, PlatformError> {
     let mut task = work.task(id).await?;
     task.expect(expected)?;
-    check_place(work, &task.workspace_id, place).await?;
-    moved(work, task, place).await
+    let step = check_place(work, &task.workspace_id, place).await?;
+    Ok(Moved { task: moved(work, task, place).await?, step })
 }
 
 pub(super) async fn bulk_move(work: &Work, bulk: &BulkMove) -> Result<u64, PlatformError> {
@@ -108,19 +108,18 @@ pub(super) async fn set_archived(
 }
 
 /// A workflow of the workspace, and a step of it.
-async fn check_place(work: &Work, workspace_id: &str, place: Place<'_>) -> Result<(), PlatformError> {
+async fn check_place(work: &Work, workspace_id: &str, place: Place<'_>) -> Result<Step, PlatformError> {
     let not_found = || Refusal::not_found(Kind::Workflow, place.workflow_id);
-    let workflow: Workflow = work.peek(place.workflow_id).await?.ok_or_else(not_found)?;
+    let workflow: Workflow = work.hold(place.workflow_id).await?.ok_or_else(not_found)?;
     if workflow.workspace_id != workspace_id {
         return Err(Refusal::ForeignWorkflow.into());
     }
     check_step(work, &workflow.id, place.step_id).await
 }
 
-async fn check_step(work: &Work, workflow_id: &str, step_id: &str) -> Result<(), PlatformError> {
-    let step: Option<Step> = work.peek(step_id).await?;
-    match step {
-        Some(step) if step.workflow_id == workflow_id => Ok(()),
+async fn check_step(work: &Work, workflow_id: &str, step_id: &str) -> Result<Step, PlatformError> {
+    match work.hold::<Step>(step_id).await? {
+        Some(step) if step.workflow_id == workflow_id => Ok(step),
         _ => Err(Refusal::ForeignStep(crate::domain::clean::single_line(step_id, 128)).into()),
     }
 }

@@ -120,8 +120,8 @@ async fn profiles_come_in_the_order_of_their_agents_and_executors(db: Db) {
         enabled: true,
         settings: map(json!({"cli_flags": ["-x"]})),
     };
-    agents.register(&by, "b", "Second", 2, false).await.unwrap();
-    agents.register(&by, "a", "First", 1, true).await.unwrap();
+    agents.register(&by, "b", "Second", 2, false, None).await.unwrap();
+    agents.register(&by, "a", "First", 1, true, None).await.unwrap();
     for (agent, name, of) in
         [("b", "b1", None), ("a", "a1", None), ("a", "a2", None), ("a", "office", Some(workspace.id.clone()))]
     {
@@ -133,7 +133,20 @@ async fn profiles_come_in_the_order_of_their_agents_and_executors(db: Db) {
     };
     let owned = |pairs: [(&str, &str); 3]| pairs.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
     assert_eq!(names().await, owned([("First", "a1"), ("First", "a2"), ("Second", "b1")]));
-    agents.register(&by, "b", "Zeroth", 0, false).await.unwrap();
+    let told = world.log().await.len();
+    let known = agents.register(&by, "b", "Zeroth", 0, false, Some(1)).await.unwrap();
+    assert_eq!((known.agent.version, known.profiles.len(), known.profiles[0].version), (2, 1, 2));
+    assert_eq!(world.told(told).await, ["agent_profile.updated"], "it shows the name");
+    assert_eq!(agents.register(&by, "b", "Zeroth", 0, false, None).await.unwrap(), known, "nothing changes");
+    assert_eq!(world.told(told + 1).await, Vec::<String>::new());
+    let stale = refused(agents.register(&by, "b", "Third", 0, false, Some(1)).await);
+    assert_eq!(stale.class(), Class::Stale);
+    assert_eq!(refused(agents.register(&by, "c", "New", 0, false, Some(0)).await).class(), Class::Stale);
+    let long = "x".repeat(129);
+    assert!(text(agents.register(&by, &long, "Long", 0, false, None).await).starts_with("id must have 1 to 128 bytes"));
+    let all: Vec<_> = agents.list(&Scope::All).await.unwrap();
+    let all: Vec<_> = all.iter().map(|known| (known.agent.id.as_str(), known.profiles.len())).collect();
+    assert_eq!(all, [("b", 1), ("a", 3)], "those of one workspace too");
     assert_eq!(names().await, owned([("Zeroth", "b1"), ("First", "a1"), ("First", "a2")]));
 
     let fields = ExecutorFields {

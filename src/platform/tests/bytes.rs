@@ -110,7 +110,7 @@ async fn large_rows_of_the_board_come_whole_in_pages_that_can_be_sent(db: Db) {
 async fn large_profiles_come_whole_in_pages_that_can_be_sent(db: Db) {
     let world = World::new(db);
     let (platform, by, all) = (&world.platform, By::operator(), &Scope::All);
-    platform.agents.register(&by, "codex", "Codex", 1, true).await.unwrap();
+    platform.agents.register(&by, "codex", "Codex", 1, true, None).await.unwrap();
     let kind = ExecutorType::ALL[0];
     let fields = ExecutorFields {
         name: "here".to_owned(),

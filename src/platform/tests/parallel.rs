@@ -1,16 +1,19 @@
 //! Many writers at once: nobody is refused because of another, nothing is lost, and the log is complete and in order.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
+use tokio::sync::Notify;
 
 use super::*;
 use crate::{
     domain::platform::{
         message::{MessageFilter, NewMessage},
+        micros,
         page::Page,
+        repository::RemoteRepository,
         session::NewSession,
-        task::{TaskFilter, TaskPatch},
+        task::{RepositoryDraft, RepositoryRef, TaskFilter, TaskPatch},
         words::{AuthorType, MessageType},
     },
     store::db::tests::on_both_databases,
@@ -121,4 +124,110 @@ async fn fifty_writers_and_five_readers_meet_no_error_and_lose_nothing(db: Db) {
     }
 }
 
-on_both_databases!(fifty_writers_and_five_readers_meet_no_error_and_lose_nothing);
+fn remote(id: &str) -> RepositoryDraft {
+    RepositoryDraft {
+        repository: RepositoryRef::Remote(RemoteRepository {
+            provider_id: "forge".to_owned(),
+            provider_host: "forge.test".to_owned(),
+            owner_or_project: "o".to_owned(),
+            provider_repository_id: id.to_owned(),
+            name: "app".to_owned(),
+            clone_url: "https://forge.test/o/app".to_owned(),
+            ..RemoteRepository::default()
+        }),
+        base_branch: String::new(),
+        checkout_branch: String::new(),
+        pull_request_number: None,
+    }
+}
+
+async fn many_who_name_the_same_new_remote_or_agent_make_it_once(db: Db) {
+    let world = World::new(db);
+    let workspace = world.workspace("one").await;
+    let by = &By::operator();
+    for round in 0..5 {
+        let new = NewTask { repositories: vec![remote(&round.to_string())], ..titled("t") };
+        let made = join_all((0..8).map(|_| world.made(by, &new))).await;
+        let first = &made[0].repositories[0].repository_id;
+        assert!(made.iter().all(|task| &task.repositories[0].repository_id == first), "{made:?}");
+        let agent = format!("agent-{round}");
+        let register = |_| world.platform.agents.register(by, &agent, "Agent", 1, true, None);
+        for known in join_all((0..8).map(register)).await {
+            assert_eq!(known.unwrap().agent.version, 1, "the same again changes nothing");
+        }
+    }
+    let page = PageRequest::default();
+    let repositories = world.platform.repositories.list(&Scope::All, &workspace.id, &page).await.unwrap();
+    assert_eq!(repositories.items.len(), 5);
+}
+
+/// Either the task is there and what it stands on stays, or that is gone and the task is refused for it.
+async fn a_task_and_the_deletion_of_its_step_or_workflow_or_workspace_meet_lawfully(db: Db) {
+    let world = World::new(db);
+    let kept = world.workspace("kept").await;
+    let (platform, by) = (&world.platform, &By::operator());
+    for round in 0..20 {
+        let workspace = world.workspace("w").await;
+        let (board, steps) = world.board(&workspace).await;
+        let new = NewTask {
+            workspace_id: workspace.id.clone(),
+            workflow_id: board.id.clone(),
+            workflow_step_id: if round % 2 == 0 { steps[1].id.clone() } else { String::new() },
+            ..titled("t")
+        };
+        let create = async { platform.tasks.create(by, &new).await.map(drop) };
+        let delete = async {
+            match round % 3 {
+                0 => platform.workflows.delete_step(by, &steps[1].id, None).await,
+                1 => platform.workflows.delete(by, &board.id, None).await,
+                _ => platform.workspaces.delete(by, &workspace.id, "w", None).await.map(drop),
+            }
+        };
+        for result in <[_; 2]>::from(tokio::join!(create, delete)) {
+            assert!(matches!(result, Ok(()) | Err(PlatformError::Refused(_))), "round {round}: {result:?}");
+        }
+    }
+    assert_eq!(world.board(&kept).await.1.len(), 5);
+}
+
+/// The clock of a unit of work that waits for a row is read after the wait.
+async fn what_happens_later_to_a_row_has_a_later_time(db: Db) {
+    let world = World::new(db);
+    world.workspace("one").await;
+    let task = &world.task("t").await;
+    let store = &world.store;
+    let (begun, has_begun) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let first = store.write(&Scope::All, None, |work| {
+        let (begun, has_begun) = (begun.clone(), has_begun.clone());
+        async move {
+            work.task(&task.id).await?;
+            begun.notify_one();
+            // On SQLite the other one cannot begin before this one ends.
+            let _ = tokio::time::timeout(WAIT, has_begun.notified()).await;
+            Ok(micros(work.now()))
+        }
+    });
+    let second = async {
+        begun.notified().await;
+        let write = store.write(&Scope::All, None, |work| {
+            let has_begun = has_begun.clone();
+            async move {
+                has_begun.notify_one();
+                work.task(&task.id).await?;
+                Ok(micros(work.now()))
+            }
+        });
+        write.await
+    };
+    let (first, second) = tokio::join!(first, second);
+    assert!(first.as_ref().unwrap() < second.as_ref().unwrap(), "{first:?} {second:?}");
+}
+
+const WAIT: Duration = Duration::from_millis(300);
+
+on_both_databases!(
+    fifty_writers_and_five_readers_meet_no_error_and_lose_nothing,
+    many_who_name_the_same_new_remote_or_agent_make_it_once,
+    a_task_and_the_deletion_of_its_step_or_workflow_or_workspace_meet_lawfully,
+    what_happens_later_to_a_row_has_a_later_time,
+);

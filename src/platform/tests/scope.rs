@@ -13,7 +13,7 @@ use crate::{
         words::{AuthorType, ExecutorType, MessageType},
         workflow::WorkflowDraft,
     },
-    platform::tasks::BulkMove,
+    platform::{executors::At, tasks::BulkMove},
     store::{
         db::tests::on_both_databases,
         platform::{EventFilter, TaskQuery},
@@ -87,7 +87,7 @@ impl Things {
 /// Two workspaces with the same things, and the scope of a reader that sees the first.
 async fn two_workspaces(db: Db) -> (World, Things, Things, Scope) {
     let world = World::new(db);
-    world.platform.agents.register(&By::operator(), "a", "A", 1, false).await.unwrap();
+    world.platform.agents.register(&By::operator(), "a", "A", 1, false, None).await.unwrap();
     let seen = Things::in_new_workspace(&world, "seen").await;
     let hidden = Things::in_new_workspace(&world, "hidden").await;
     let scope = Scope::Workspaces(vec![seen.workspace.id.clone()]);
@@ -204,7 +204,7 @@ async fn board_is_not_found(platform: &Platform, by: &By, hidden: &Things) {
         platform.repositories.update(by, &hidden.repository.id, &name, None),
         platform.repositories.delete(by, &hidden.repository.id, None),
         platform.agents.create_profile(by, "a", profile_fields(Some(workspace.clone()))),
-        platform.agents.update_profile(by, &hidden.profile.id, &name, None),
+        platform.agents.update_profile(by, &hidden.profile.id, &name, &Map::new(), None),
         platform.agents.delete_profile(by, &hidden.profile.id, None),
     );
 }
@@ -288,6 +288,7 @@ async fn things_of_the_instance_are_seen_by_all_but_who_sees_no_workspace(db: Db
     let executor = executors.create(&by, fields).await.unwrap();
     let fields = ExecutorProfileFields { name: "p".to_owned(), ..ExecutorProfileFields::default() };
     let profile = executors.create_profile(&by, &executor.id, fields).await.unwrap();
+    let at = At { executor_id: &executor.id, profile_id: &profile.id };
     let page = PageRequest::default();
     let counts = async |scope: &Scope| {
         [
@@ -298,7 +299,7 @@ async fn things_of_the_instance_are_seen_by_all_but_who_sees_no_workspace(db: Db
         ]
     };
     assert_eq!(counts(&scope).await, [1, 1, 1, 1]);
-    assert_eq!(executors.profile(&scope, &profile.id).await.unwrap(), profile);
+    assert_eq!(executors.profile(&scope, at).await.unwrap(), profile);
 
     let none = Scope::Workspaces(Vec::new());
     assert_eq!(counts(&none).await, [0, 0, 0, 0]);
@@ -306,8 +307,8 @@ async fn things_of_the_instance_are_seen_by_all_but_who_sees_no_workspace(db: Db
     not_found!(
         agents.profile(&none, &shared.id),
         executors.get(&none, &executor.id),
-        executors.profile(&none, &profile.id),
-        agents.register(nobody, "a", "B", 1, false),
+        executors.profile(&none, at),
+        agents.register(nobody, "a", "B", 1, false, None),
         agents.create_profile(nobody, "a", profile_fields(None)),
         agents.delete_profile(nobody, &shared.id, None),
         executors.update(nobody, &executor.id, &name, None),
@@ -317,8 +318,8 @@ async fn things_of_the_instance_are_seen_by_all_but_who_sees_no_workspace(db: Db
             &executor.id,
             ExecutorProfileFields { name: "q".to_owned(), ..Default::default() }
         ),
-        executors.update_profile(nobody, &profile.id, &name, None),
-        executors.delete_profile(nobody, &profile.id, None),
+        executors.update_profile(nobody, at, &name, None),
+        executors.delete_profile(nobody, at, None),
     );
 }
 

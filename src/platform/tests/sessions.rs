@@ -34,7 +34,7 @@ async fn a_session_remembers_its_profile_and_the_first_is_primary(db: Db) {
     let world = World::new(db);
     let (sessions, agents, by) = (&world.platform.sessions, &world.platform.agents, By::operator());
     let workspace = world.workspace("one").await;
-    agents.register(&by, "codex", "Codex", 1, true).await.unwrap();
+    agents.register(&by, "codex", "Codex", 1, true, None).await.unwrap();
     let fields = AgentProfileFields {
         name: "Fast".to_owned(),
         model: "m1".to_owned(),

@@ -327,7 +327,7 @@ async fn a_move_is_checked_and_told_after_the_update(db: Db) {
     }
 
     let seen = world.log().await.len();
-    let moved = tasks.move_to(&by, &id, &other.id, &other_steps[1].id, 7, Some(task.version)).await.unwrap();
+    let moved = tasks.move_to(&by, &id, &other.id, &other_steps[1].id, 7, Some(task.version)).await.unwrap().task;
     assert_eq!((&moved.workflow_id, moved.position), (&other.id, 7));
     let told = world.log().await.split_off(seen);
     assert_eq!(told[0].payload["old_workflow_id"], board.id.as_str());
@@ -339,7 +339,7 @@ async fn a_move_is_checked_and_told_after_the_update(db: Db) {
         refused(tasks.move_to(&by, &id, &foreign.id, &foreign_steps[0].id, 0, None).await),
         Refusal::ForeignWorkflow
     );
-    let position_only = tasks.move_to(&by, &id, &other.id, &other_steps[1].id, 8, None).await.unwrap();
+    let position_only = tasks.move_to(&by, &id, &other.id, &other_steps[1].id, 8, None).await.unwrap().task;
     assert_eq!(position_only.position, 8);
     assert_eq!(world.told(seen + 2).await, ["task.updated"], "a new place in the same step is no move");
 
@@ -359,7 +359,7 @@ async fn a_launch_wants_profiles_that_can_be_used(db: Db) {
     let world = World::new(db);
     let (agents, by) = (&world.platform.agents, By::operator());
     world.workspace("one").await;
-    agents.register(&by, "codex", "Codex", 1, true).await.unwrap();
+    agents.register(&by, "codex", "Codex", 1, true, None).await.unwrap();
     let fields = AgentProfileFields {
         name: "Default".to_owned(),
         model: "m1".to_owned(),

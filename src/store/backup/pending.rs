@@ -27,10 +27,14 @@ impl Pending {
     /// An empty file, mode 0600, in the folder of `name`, which must be free unless it may be overwritten.
     ///
     /// # Errors
-    /// [`BackupError::Exists`], or the file cannot be made.
+    /// [`BackupError::Exists`], [`BackupError::NotAFile`], or the file cannot be made.
     pub fn beside(name: &Path, overwrite: bool) -> Result<Self, BackupError> {
         if !overwrite && fs::symlink_metadata(name).is_ok() {
             return Err(BackupError::Exists(name.to_owned()));
+        }
+        // A device or a folder is no old copy, and of a link the other end is meant: none of them is replaced.
+        if fs::symlink_metadata(name).is_ok_and(|found| !found.is_file()) {
+            return Err(BackupError::NotAFile(name.to_owned()));
         }
         let path = folder(name).join(format!("{TMP_PREFIX}{}", uuid::Uuid::new_v4().simple()));
         Ok(Self::new(path, name)?)

@@ -43,10 +43,11 @@ pub fn incoming(source: &Path, database: &Path) -> Result<Pending, BackupError> 
     if fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
         return Err(BackupError::WithLog { path: source.to_owned(), log });
     }
-    let mut from = File::open(source).at("open", source)?;
-    if !from.metadata().at("read", source)?.is_file() {
+    // Before it is opened: a pipe would wait for its other end.
+    if !fs::metadata(source).at("open", source)?.is_file() {
         return Err(BackupError::NotADatabase(source.to_owned()));
     }
+    let mut from = File::open(source).at("open", source)?;
     // The home's lock makes the name ours.
     let new = Pending::at(with(database, ".restoring"), database)?;
     let mut to = OpenOptions::new().write(true).open(new.path()).at("open", new.path())?;

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
+use sea_orm::{
+    ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select, sea_query::LockType,
+};
 
 use super::{PlatformError, PlatformStore, Record, Work, listing::Listing, record, tasks::within};
 use crate::{
@@ -96,10 +98,20 @@ pub(super) fn executor_profiles(executor: Option<&str>) -> Listing<executor_prof
     }
 }
 
+/// Hidden ones too.
+fn workflows_of(workspace_id: &str) -> Select<workflow::Entity> {
+    use workflow::{Column, Entity};
+    Entity::find()
+        .filter(Column::WorkspaceId.eq(workspace_id))
+        .order_by_asc(Column::SortOrder)
+        .order_by_asc(Column::CreatedAt)
+        .order_by_asc(Column::Id)
+}
+
 fn steps_of(workflow_id: &str) -> Select<workflow_step::Entity> {
     use workflow_step::{Column, Entity};
     Entity::find()
-        .filter(Column::WorkflowId.eq(workflow_id.replace('\0', "")))
+        .filter(Column::WorkflowId.is_in(page::ids(&[workflow_id.to_owned()]).unwrap_or_default()))
         .order_by_asc(Column::Position)
         .order_by_asc(Column::Id)
 }
@@ -136,7 +148,7 @@ impl PlatformStore {
         let workflows = workflow::Entity::find()
             .select_only()
             .column(workflow::Column::Id)
-            .filter(workflow::Column::WorkspaceId.eq(workspace_id.replace('\0', "")))
+            .filter(workflow::Column::WorkspaceId.is_in(page::ids(&[workspace_id.to_owned()]).unwrap_or_default()))
             .filter(workflow::Column::Hidden.eq(false));
         let query = Entity::find()
             .filter(Column::WorkflowId.in_subquery(workflows.into_query()))
@@ -169,14 +181,21 @@ impl PlatformStore {
         self.count(&repositories(scope, workspace_id)).await
     }
 
-    /// All agents, in display order.
-    pub async fn agents(&self, scope: &Scope) -> Result<Vec<Agent>, PlatformError> {
+    /// All agents, in display order, and all profiles, those of one workspace too, the oldest first.
+    pub async fn agents_with_profiles(&self, scope: &Scope) -> Result<(Vec<Agent>, Vec<AgentProfile>), PlatformError> {
         if !scope.sees_instance() {
-            return Ok(Vec::new());
+            return Ok(Default::default());
         }
-        let query = agent::Entity::find().order_by_asc(agent::Column::Position).order_by_asc(agent::Column::Id);
-        let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
-        Ok(record::all_of(rows)?)
+        let agents = agent::Entity::find().order_by_asc(agent::Column::Position).order_by_asc(agent::Column::Id);
+        let profiles = agent_profile::Entity::find()
+            .order_by_asc(agent_profile::Column::CreatedAt)
+            .order_by_asc(agent_profile::Column::Id);
+        let work = async || {
+            let agents = agents.clone().all(self.db.reader()).await?;
+            Ok::<_, PlatformError>((agents, profiles.clone().all(self.db.reader()).await?))
+        };
+        let (agents, profiles) = self.db.repeat(work).await?;
+        Ok((record::all_of(agents)?, record::all_of(profiles)?))
     }
 
     /// A page of the instance's agent profiles.
@@ -237,34 +256,29 @@ impl PlatformStore {
 }
 
 impl Work {
-    /// The only workspace of the scope; none when there are several or none.
+    /// The only workspace of the scope, which does not go until the work is done; none when there are several or none.
     pub async fn only_workspace(&self) -> Result<Option<Workspace>, PlatformError> {
-        let rows = seen_workspaces(self.scope()).limit(2).all(self.transaction()).await?;
+        let rows = seen_workspaces(self.scope()).limit(2).lock(LockType::KeyShare).all(self.transaction()).await?;
         let only = (rows.len() == 1).then(|| rows.into_iter().next()).flatten();
         Ok(only.map(Workspace::of).transpose()?)
     }
 
-    /// The first workflow of a workspace that is not hidden.
+    /// The first workflow of a workspace that is not hidden; it does not go until the work is done.
     pub async fn first_workflow(&self, workspace_id: &str) -> Result<Option<Workflow>, PlatformError> {
-        let listing = workflows(&Scope::All, workspace_id);
-        let (rows, _) = listing.page(self.transaction(), &PageRequest::new(1, "")).await?;
-        Ok(rows.into_iter().next().map(Workflow::of).transpose()?)
+        let query = workflows_of(workspace_id).filter(workflow::Column::Hidden.eq(false)).limit(1);
+        let row = query.lock(LockType::KeyShare).one(self.transaction()).await?;
+        Ok(row.map(Workflow::of).transpose()?)
     }
 
     /// All workflows of a workspace, hidden ones too, by place; locked until the work is done.
     pub async fn workflows_of(&self, workspace_id: &str) -> Result<Vec<Workflow>, PlatformError> {
-        use workflow::Column;
-        let query = workflow::Entity::find()
-            .filter(Column::WorkspaceId.eq(workspace_id))
-            .order_by_asc(Column::SortOrder)
-            .order_by_asc(Column::CreatedAt)
-            .order_by_asc(Column::Id);
-        Ok(record::all_of(query.lock_exclusive().all(self.transaction()).await?)?)
+        Ok(record::all_of(workflows_of(workspace_id).lock_exclusive().all(self.transaction()).await?)?)
     }
 
-    /// All steps of a workflow, by place.
+    /// All steps of a workflow, by place; none of them goes until the work is done.
     pub async fn steps_of(&self, workflow_id: &str) -> Result<Vec<Step>, PlatformError> {
-        Ok(record::all_of(steps_of(workflow_id).all(self.transaction()).await?)?)
+        let query = steps_of(workflow_id).lock(LockType::KeyShare);
+        Ok(record::all_of(query.all(self.transaction()).await?)?)
     }
 
     /// Whether a workflow has tasks.
@@ -303,9 +317,12 @@ impl Work {
         Ok(record::all_of(query.all(self.transaction()).await?)?)
     }
 
-    /// The profiles of an agent, locked until the work is done.
+    /// The profiles of an agent, those of one workspace too, the oldest first; locked until the work is done.
     pub async fn profiles_of_agent(&self, agent_id: &str) -> Result<Vec<AgentProfile>, PlatformError> {
-        let query = agent_profile::Entity::find().filter(agent_profile::Column::AgentId.eq(agent_id));
+        let query = agent_profile::Entity::find()
+            .filter(agent_profile::Column::AgentId.eq(agent_id))
+            .order_by_asc(agent_profile::Column::CreatedAt)
+            .order_by_asc(agent_profile::Column::Id);
         Ok(record::all_of(query.lock_exclusive().all(self.transaction()).await?)?)
     }
 }

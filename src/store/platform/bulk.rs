@@ -39,6 +39,8 @@ impl PlatformStore {
     pub async fn count_rows(&self) -> Result<(), PlatformError> {
         let open = self.db.begin_write().await?;
         if open.get_database_backend() == DbBackend::Postgres {
+            // It takes as long as there are rows.
+            open.execute_unprepared("SET LOCAL statement_timeout = 0").await?;
             open.execute_unprepared("ANALYZE").await?;
         }
         Ok(open.commit().await?)

@@ -8,12 +8,14 @@ use sea_orm::{
     ColumnTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect,
     sea_query::{Expr, OnConflict},
 };
+use serde::Serialize;
 use time::OffsetDateTime;
 
 use super::{PlatformError, PlatformStore};
 use crate::{
     domain::platform::{micros, refusal::Refusal},
     entities::idempotency_key as row,
+    store::db::DbFault,
 };
 
 /// The key that came with a request. All three are compared as exact text, and are bounded by whoever makes this.
@@ -29,17 +31,13 @@ pub struct Once {
 
 /// The answer of the work that was done with this key; claims the key when it is new. A second request at the same time
 /// waits here for the first.
-pub(super) async fn recall(
-    transaction: &DatabaseTransaction,
-    once: &Once,
-    now: OffsetDateTime,
-) -> Result<Option<String>, PlatformError> {
+pub(super) async fn recall(transaction: &DatabaseTransaction, once: &Once) -> Result<Option<String>, PlatformError> {
     let claim = row::ActiveModel {
         scope: Set(once.scope.clone()),
         key: Set(once.key.clone()),
         fingerprint: Set(once.fingerprint.clone()),
         result: Set(String::new()),
-        created_at: Set(micros(now)),
+        created_at: Set(micros(OffsetDateTime::now_utc())),
     };
     let untouched = OnConflict::columns([row::Column::Scope, row::Column::Key]).do_nothing().to_owned();
     let claimed = row::Entity::insert(claim).on_conflict(untouched).exec_without_returning(transaction).await?;
@@ -51,15 +49,18 @@ pub(super) async fn recall(
         Some(found) if found.fingerprint != once.fingerprint => Err(Refusal::KeyReused.into()),
         Some(found) => Ok(Some(found.result)),
         // It expired between the two statements: the next attempt claims it.
-        None => Err(crate::store::db::DbFault::Lost("an idempotency key has just expired".to_owned()).into()),
+        None => Err(DbFault::Lost("an idempotency key has just expired".to_owned()).into()),
     }
 }
 
+/// Keeps the answer for the next request with this key.
 pub(super) async fn remember(
     transaction: &DatabaseTransaction,
     once: &Once,
-    result: &str,
+    answer: &impl Serialize,
 ) -> Result<(), PlatformError> {
+    let cannot = |error| DbFault::Statement(format!("the answer of an idempotency key cannot be kept: {error}"));
+    let result = serde_json::to_string(answer).map_err(cannot)?;
     row::Entity::update_many()
         .col_expr(row::Column::Result, Expr::value(result))
         .filter(row::Column::Scope.eq(&once.scope))

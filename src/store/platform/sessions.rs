@@ -118,7 +118,6 @@ impl PlatformStore {
         self.records(&listing, page).await
     }
 
-    /// A page of things.
     /// How many rows a list has.
     pub(super) async fn count<E>(&self, listing: &Listing<E>) -> Result<u64, PlatformError>
     where
@@ -127,7 +126,7 @@ impl PlatformStore {
     {
         self.db.repeat(async || listing.count(self.db.reader()).await).await
     }
-
+    /// A page of things.
     pub(super) async fn records<R: Record>(
         &self,
         listing: &Listing<R::Entity>,
@@ -144,7 +143,7 @@ impl PlatformStore {
 fn primary(task_id: &str) -> Select<task_session::Entity> {
     use task_session::{Column, Entity};
     Entity::find()
-        .filter(Column::TaskId.eq(task_id.replace('\0', "")))
+        .filter(Column::TaskId.is_in(page::ids(&[task_id.to_owned()]).unwrap_or_default()))
         .filter(Column::IsPrimary.eq(true))
         .order_by_desc(Column::StartedAt)
         .limit(1)
@@ -153,7 +152,7 @@ fn primary(task_id: &str) -> Select<task_session::Entity> {
 fn turns(session_id: &str) -> Select<session_turn::Entity> {
     use session_turn::{Column, Entity};
     Entity::find()
-        .filter(Column::SessionId.eq(session_id.replace('\0', "")))
+        .filter(Column::SessionId.is_in(page::ids(&[session_id.to_owned()]).unwrap_or_default()))
         .order_by_asc(Column::StartedAt)
         .order_by_asc(Column::Id)
 }

@@ -87,7 +87,10 @@ pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entit
 fn about(mut select: Select<task::Entity>, filter: &TaskFilter) -> Select<task::Entity> {
     if let Some(repository) = &filter.repository_id {
         let works_on = task_repository_entity::Entity::find()
-            .filter(task_repository_entity::Column::RepositoryId.eq(repository.replace('\0', "")))
+            .filter(
+                task_repository_entity::Column::RepositoryId
+                    .is_in(page::ids(&[repository.to_owned()]).unwrap_or_default()),
+            )
             .select_only()
             .column(task_repository_entity::Column::TaskId);
         select = select.filter(task::Column::Id.in_subquery(works_on.into_query()));

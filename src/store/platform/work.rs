@@ -3,13 +3,14 @@
 //! Rows and events are committed together or not at all. The events are written last, under a lock that PostgreSQL holds
 //! until the commit, so that their numbers are in the order of the commits on both databases.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use sea_orm::{
     ActiveModelTrait,
     ActiveValue::{NotSet, Set},
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, EntityTrait, IntoActiveModel, PaginatorTrait,
     QueryFilter, QuerySelect,
+    sea_query::{LockType, OnConflict},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
@@ -42,7 +43,7 @@ pub struct Work {
 struct Inner {
     transaction: DatabaseTransaction,
     scope: Scope,
-    now: OffsetDateTime,
+    now: OnceLock<OffsetDateTime>,
     events: Mutex<Vec<NewEvent>>,
 }
 
@@ -79,7 +80,8 @@ impl PlatformStore {
         T: Serialize + DeserializeOwned + Clone + Send,
         F: Future<Output = Result<T, PlatformError>>,
     {
-        let earlier = kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // It stays: the look into the log may lose its connection too.
+        let earlier = kept.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(earlier) = earlier
             && self.has_logged(unit).await?
         {
@@ -88,13 +90,13 @@ impl PlatformStore {
         }
         let open = Work::begin(&self.db, scope).await?;
         if let Some(once) = once
-            && let Some(answer) = once::recall(open.transaction(), once, open.now()).await?
+            && let Some(answer) = once::recall(open.transaction(), once).await?
         {
             return Ok(record::parse("the answer of an idempotency key", &answer)?);
         }
         let done = work(open.clone()).await?;
         if let Some(once) = once {
-            once::remember(open.transaction(), once, &record::json(&done)).await?;
+            once::remember(open.transaction(), once, &done).await?;
         }
         let told = open.write_events(unit).await?;
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
@@ -115,8 +117,8 @@ impl PlatformStore {
 impl Work {
     async fn begin(db: &Db, scope: &Scope) -> Result<Self, PlatformError> {
         let transaction = db.begin_write().await?;
-        let now = whole_micros(OffsetDateTime::now_utc());
-        Ok(Self { inner: Arc::new(Inner { transaction, scope: scope.clone(), now, events: Mutex::default() }) })
+        let (now, events) = (OnceLock::new(), Mutex::default());
+        Ok(Self { inner: Arc::new(Inner { transaction, scope: scope.clone(), now, events }) })
     }
 
     pub(super) fn transaction(&self) -> &DatabaseTransaction {
@@ -127,9 +129,10 @@ impl Work {
         &self.inner.scope
     }
 
-    /// When the work began, in whole microseconds.
+    /// The one moment of the work, in whole microseconds: when it is first asked for. To be asked for once the rows that it
+    /// is written into are locked, so that the moments of what happens to them are in the order in which it happens.
     pub fn now(&self) -> OffsetDateTime {
-        self.inner.now
+        *self.inner.now.get_or_init(|| whole_micros(OffsetDateTime::now_utc()))
     }
 
     /// Writes an event with the work, after those told before.
@@ -154,6 +157,12 @@ impl Work {
         self.seen(query.one(self.transaction()).await?).await
     }
 
+    /// One thing of the scope by its id, which something is to refer to: it may change meanwhile, but not go.
+    pub async fn hold<R: Record>(&self, id: &str) -> Result<Option<R>, PlatformError> {
+        let Some(query) = record::by_id::<R>(id) else { return Ok(None) };
+        self.seen(query.lock(LockType::KeyShare).one(self.transaction()).await?).await
+    }
+
     async fn seen<R: Record>(&self, row: Option<R::Row>) -> Result<Option<R>, PlatformError> {
         let Some(record) = row.map(R::of).transpose()? else { return Ok(None) };
         Ok(sight::sees(self.transaction(), self.scope(), &record).await?.then_some(record))
@@ -163,6 +172,16 @@ impl Work {
     pub async fn insert<R: Record>(&self, record: &R) -> Result<(), PlatformError> {
         R::Entity::insert(record.row().into_active_model()).exec_without_returning(self.transaction()).await?;
         Ok(())
+    }
+
+    /// A new row under a name that others may choose too. When one of them was just now faster, the work is done again.
+    pub async fn claim<R: Record>(&self, record: &R) -> Result<(), PlatformError> {
+        let row = record.row().into_active_model();
+        let insert = R::Entity::insert(row).on_conflict(OnConflict::new().do_nothing().to_owned());
+        match insert.exec_without_returning(self.transaction()).await? {
+            0 => Err(DbFault::Lost("another writer has just made the same row".to_owned()).into()),
+            _ => Ok(()),
+        }
     }
 
     /// The whole row as it should be. It must have been locked by [`Self::get`].

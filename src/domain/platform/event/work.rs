@@ -138,6 +138,8 @@ fn about_session(session: &Session, old: Option<SessionState>) -> NewEvent {
         "error_message": session.error_message,
         "agent_profile_id": session.agent_profile_id,
         "agent_profile_snapshot": session.agent_profile_snapshot,
+        "execution_profile_id": "",
+        "downstream_acp_session_id": session.acp_session_id(),
         "is_passthrough": false,
         "is_primary": session.is_primary,
         "foreground_activity": null,

@@ -158,8 +158,8 @@ async fn profiles_are_those_of_the_instance_with_their_types(db: db::Db) {
     let mut desk = desk(db).await;
     let (one, by) = (desk.workspace("one").await, By::operator());
     let agents = &desk.platform.agents;
-    agents.register(&by, "codex", "Codex", 2, true).await.unwrap();
-    agents.register(&by, "claude", "Claude", 1, true).await.unwrap();
+    agents.register(&by, "codex", "Codex", 2, true, None).await.unwrap();
+    agents.register(&by, "claude", "Claude", 1, true, None).await.unwrap();
     let fields = |name: &str, workspace_id| AgentProfileFields {
         name: name.to_owned(),
         model: "m1".to_owned(),
