@@ -42,6 +42,7 @@ pub struct Work {
 struct Inner {
     transaction: DatabaseTransaction,
     scope: Scope,
+    unit: Uuid,
     now: OffsetDateTime,
     events: Mutex<Vec<NewEvent>>,
 }
@@ -86,7 +87,7 @@ impl PlatformStore {
             self.told(0);
             return Ok(earlier);
         }
-        let open = Work::begin(&self.db, scope).await?;
+        let open = Work::begin(&self.db, scope, unit).await?;
         if let Some(once) = once
             && let Some(answer) = once::recall(open.transaction(), once, open.now()).await?
         {
@@ -96,7 +97,7 @@ impl PlatformStore {
         if let Some(once) = once {
             once::remember(open.transaction(), once, &record::json(&done)).await?;
         }
-        let told = open.write_events(unit).await?;
+        let told = open.write_events().await?;
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
         open.commit().await?;
         if let Some(bytes) = told {
@@ -113,10 +114,11 @@ impl PlatformStore {
 }
 
 impl Work {
-    async fn begin(db: &Db, scope: &Scope) -> Result<Self, PlatformError> {
+    async fn begin(db: &Db, scope: &Scope, unit: Uuid) -> Result<Self, PlatformError> {
         let transaction = db.begin_write().await?;
         let now = whole_micros(OffsetDateTime::now_utc());
-        Ok(Self { inner: Arc::new(Inner { transaction, scope: scope.clone(), now, events: Mutex::default() }) })
+        let inner = Inner { transaction, scope: scope.clone(), unit, now, events: Mutex::default() };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     pub(super) fn transaction(&self) -> &DatabaseTransaction {
@@ -130,6 +132,11 @@ impl Work {
     /// When the work began, in whole microseconds.
     pub fn now(&self) -> OffsetDateTime {
         self.inner.now
+    }
+
+    /// The id of the first event that the work tells.
+    pub fn first_event(&self) -> Uuid {
+        self.inner.unit
     }
 
     /// Writes an event with the work, after those told before.
@@ -179,14 +186,14 @@ impl Work {
     }
 
     /// Bytes of what there was to tell.
-    async fn write_events(&self, unit: Uuid) -> Result<Option<u64>, PlatformError> {
+    async fn write_events(&self) -> Result<Option<u64>, PlatformError> {
         let events = std::mem::take(&mut *self.inner.events.lock().unwrap_or_else(PoisonError::into_inner));
         if events.is_empty() {
             return Ok(None);
         }
         lock_log(self.transaction()).await?;
         let created_at = micros(self.now());
-        let (mut bytes, mut id) = (0, unit);
+        let (mut bytes, mut id) = (0, self.inner.unit);
         for chunk in events.chunks(CHUNK) {
             let mut rows = Vec::with_capacity(chunk.len());
             for event in chunk {
