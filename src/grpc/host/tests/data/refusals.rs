@@ -186,7 +186,7 @@ async fn a_message_filter_is_bounded_and_its_moments_are_rfc_3339(db: db::Db) {
     assert_eq!((code, text), (Code::InvalidArgument, format!("since must be RFC3339: {cause}")));
     let until = v1::MessageFilter { until: Some("2026-11-29".to_owned()), ..v1::MessageFilter::default() };
     let (code, text) = refusal(list(&mut desk, until).await);
-    let cause = "a character literal was not valid";
+    let cause = "the 'separator' component could not be parsed";
     assert_eq!((code, text), (Code::InvalidArgument, format!("until must be RFC3339: {cause}")));
 }
 
