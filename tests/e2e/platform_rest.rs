@@ -446,7 +446,8 @@ on_databases!(what_is_called_a_list_is_one_when_it_is_empty, PLAIN, |settings| {
         }
         found
     };
-    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().filter(|path| path.contains("/v1/")).collect();
+    let paths: Vec<&String> =
+        document["paths"].as_object().unwrap().keys().filter(|path| path.contains("/v1/")).collect();
     let mut found = Vec::new();
     for path in &paths {
         found.extend(check(path, &[]).await);
