@@ -31,7 +31,9 @@ pub struct Settings {
     /// How long a call of the host waits for it to be found; then it fails as unavailable. Default: 5 s, below the host's
     /// own deadline for an event (10 s).
     pub host_wait: Duration,
-    /// How long the host may take to answer a call; then it fails with a deadline exceeded. Default: 10 s.
+    /// How long the host may take to answer a call; then it fails with a deadline exceeded. Default: 35 s, longer than a host
+    /// takes by itself (`timing.host_call_timeout`, 30 s; an event waits 15 s for the log): whoever gives up first does not
+    /// learn what became of the call, and the host's own answer says it.
     pub call_timeout: Duration,
     /// The same for [`Host::ask_agent`]. Default: 10 min.
     pub agent_timeout: Duration,
@@ -46,7 +48,7 @@ impl Default for Settings {
             log_level: LevelFilter::INFO,
             host_search: Duration::from_secs(30),
             host_wait: Duration::from_secs(5),
-            call_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_secs(35),
             agent_timeout: Duration::from_secs(600),
             stop_limit: Duration::from_millis(1500),
         }

@@ -70,7 +70,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 }
 
 /// The same key of the same caller with the same request is the same request.
-fn once(request: &HttpRequest, key: String, body: &[u8]) -> Once {
+pub(super) fn once(request: &HttpRequest, key: String, body: &[u8]) -> Once {
     let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
     let mut hash = Sha256::new();
     for part in [request.method().as_str(), request.path(), request.query_string(), if_match(request.headers())] {
@@ -81,7 +81,8 @@ fn once(request: &HttpRequest, key: String, body: &[u8]) -> Once {
     Once { scope: principal.to_string(), key, fingerprint: URL_SAFE_NO_PAD.encode(hash.finalize()) }
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+/// The key of a request that has one.
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let key = value.to_str().unwrap_or_default();
     let lawful = (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic());

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    change,
     endpoint::{Endpoint, post},
 };
 use crate::{
@@ -20,7 +21,8 @@ use crate::{
 pub static ROUTES: &[Endpoint] = &[post("/api/v1/events", Action::EventPublish, || web::to(publish))
     .about("Publish an event to the plugins that subscribe to it")
     .body::<Publication>()
-    .gives::<Published>(202)];
+    .gives::<Published>(202)
+    .once()];
 
 /// Longest workspace id in bytes; the platform's own are much shorter.
 const MAX_WORKSPACE_ID_BYTES: usize = 512;
@@ -46,7 +48,8 @@ struct Published {
     event_id: Uuid,
 }
 
-/// Answers 202 when the event is in the log and will survive the host; delivery goes on after that.
+/// Answers 202 when the event is in the log and will survive the host; delivery goes on after that. With a key it is
+/// published once, also when the client hangs up and asks again.
 pub async fn publish(
     services: web::Data<Services>,
     request: HttpRequest,
@@ -55,8 +58,16 @@ pub async fn publish(
     // The payload is measured as it goes over the wire; this bound is for its JSON with the envelope.
     let limit = services.limits.event_bytes.saturating_add(services.limits.request_bytes);
     let bounds = Bounds::new(limit, &services.timing);
-    let event = checked(body::json(&request, payload, bounds).await?)?;
-    let event_id = services.events.publish(event).await?;
+    let key = change::key(request.headers())?;
+    let bytes = body::whole(&request, payload, bounds).await?;
+    let event = checked(body::parse(&bytes)?)?;
+    let event_id = match key.map(|key| change::once(&request, key, &bytes)) {
+        None => services.events.publish(event).await?,
+        Some(once) => {
+            let events = services.events.clone();
+            services.tasks.finish(async move { events.publish_once(event, &once).await }).await?
+        }
+    };
     Ok(HttpResponse::Accepted().json(Published { event_id }))
 }
 

@@ -21,6 +21,7 @@ use super::{
 use crate::{
     actors::{Figures, PluginView, Vitals, WebhookOutcome},
     domain::{action::Action, record::Status},
+    platform::event_writer::Written,
     process::usage::{OwnUsage, Usage},
     store::{db::FaultCounts, log_files::LostLines},
 };
@@ -50,6 +51,8 @@ pub async fn read(services: web::Data<Services>, request: HttpRequest) -> Result
         started_at: services.started_at.unix_timestamp(),
         database: services.registry.database_faults(),
         lost_lines: services.registry.lost_lines(),
+        written: services.events.written(),
+        unwritten: services.events.waiting(),
         followers: services.limits.log_followers.saturating_sub(services.follow_slots.available_permits()),
     };
     let text = text(&services, collected).map_err(ApiError::internal)?;
@@ -88,6 +91,8 @@ struct Collected {
     started_at: i64,
     database: FaultCounts,
     lost_lines: LostLines,
+    written: Written,
+    unwritten: usize,
     followers: usize,
 }
 
@@ -100,6 +105,7 @@ impl Collector for Collected {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> Encoded {
         let mut metrics = Writer(encoder);
         self.host(&mut metrics)?;
+        self.log(&mut metrics)?;
         self.states(&mut metrics)?;
         self.processes(&mut metrics)?;
         self.events(&mut metrics)?;
@@ -129,6 +135,18 @@ impl Collected {
         let lost = causes.map(|(cause, count)| ([("cause", cause)], count as f64));
         metrics.counter("kandev_log_lines_lost", "Plugins' log lines that are not on disk", lost)?;
         metrics.gauge("kandev_log_followers", "Clients that follow a log", one(self.followers as u64))
+    }
+
+    fn log(&self, metrics: &mut Writer<'_>) -> Encoded {
+        let Self { written, unwritten, .. } = self;
+        let about = "Events of plugins, of the operator and of lifecycles that were written to the log";
+        metrics.counter("kandev_event_writer_events", about, one(written.events))?;
+        let about = "Transactions that wrote them";
+        metrics.counter("kandev_event_writer_transactions", about, one(written.groups))?;
+        let about = "Lifecycle events that are not in the log and do not get there";
+        metrics.counter("kandev_event_writer_events_lost", about, one(written.dropped))?;
+        let about = "Events of plugins and of the operator that wait to be written to the log";
+        metrics.gauge("kandev_event_writer_queue_events", about, one(*unwritten as u64))
     }
 
     fn states(&self, metrics: &mut Writer<'_>) -> Encoded {

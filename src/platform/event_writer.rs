@@ -7,6 +7,7 @@
 //! bus's decision.
 
 mod group;
+mod whose;
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +17,7 @@ use prost_types::Struct;
 use time::OffsetDateTime;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
-    time::{Instant, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -26,10 +27,14 @@ pub use self::group::{Writing, Written};
 use crate::{
     actors::events::{EventBusHandle, NewEvent, PublishError},
     config::{Limits, Timing},
-    domain::{id::PluginId, platform::event},
+    domain::{
+        id::PluginId,
+        platform::{Scope, event, refusal::Refusal},
+        subject::Subject,
+    },
     store::{
         db::DbFault,
-        platform::{Entry, PlatformStore},
+        platform::{Entry, Once, PlatformError, PlatformStore, Work},
     },
 };
 
@@ -57,6 +62,9 @@ pub enum WriteError {
     /// The host ends.
     #[error("the host is stopping")]
     Stopping,
+    /// Its idempotency key came with another request before.
+    #[error(transparent)]
+    Key(#[from] Refusal),
     /// The database failed. When it is not available the event may be published nevertheless.
     #[error(transparent)]
     Database(#[from] DbFault),
@@ -66,6 +74,7 @@ pub enum WriteError {
 #[derive(Clone)]
 pub struct EventWriter {
     bus: EventBusHandle,
+    store: PlatformStore,
     queue: mpsc::Sender<Request>,
     bytes: Arc<Semaphore>,
     all_bytes: u32,
@@ -98,15 +107,39 @@ impl EventWriter {
         let all_bytes = u32::try_from(limits.event_queue_bytes.div_ceil(KIB)).unwrap_or(u32::MAX);
         let figures = Arc::<Figures>::default();
         let changes = bus.record_changes(limits.lifecycle_queue);
-        let writing = Writing::new(store, requests, changes, timing.database_retry, Arc::clone(&figures), stop);
+        let writing = Writing::new(store.clone(), requests, changes, timing.database_retry, Arc::clone(&figures), stop);
         let bytes = Arc::new(Semaphore::new(all_bytes as usize));
-        (Self { bus, queue, bytes, all_bytes, timeout: timing.event_timeout, figures }, writing)
+        (Self { bus, store, queue, bytes, all_bytes, timeout: timing.event_timeout, figures }, writing)
     }
 
     /// Publishes an event; its id when it is in the log.
     pub async fn publish(&self, event: NewEvent) -> Result<Uuid, WriteError> {
         self.bus.check(event.payload.as_ref())?;
         self.write(event).await
+    }
+
+    /// Publishes an event once for a key; its id when it is in the log, and the same id when it is asked again. It is
+    /// written by itself, together with the key.
+    pub async fn publish_once(&self, event: NewEvent, once: &Once) -> Result<Uuid, WriteError> {
+        self.bus.check(event.payload.as_ref())?;
+        let mut event = logged(event.subject, event.workspace_id, event.payload.unwrap_or_default());
+        let written = async {
+            whose::name_workspaces(&self.store, vec![&mut event]).await?;
+            let work = |work: Work| {
+                work.tell(event.clone());
+                async move { Ok(work.first_event()) }
+            };
+            self.store.write(&Scope::All, Some(once), work).await
+        };
+        match timeout(self.timeout, written).await {
+            Ok(Ok(id)) => {
+                self.figures.committed(1);
+                Ok(id)
+            }
+            Ok(Err(PlatformError::Refused(refusal))) => Err(WriteError::Key(refusal)),
+            Ok(Err(PlatformError::Database(fault))) => Err(WriteError::Database(fault)),
+            Err(_) => Err(WriteError::TooLate(self.timeout)),
+        }
     }
 
     /// Publishes `plugin.<emitter>.<name>` for a plugin (wire.md `EmitEvent`); its id when it is in the log.
@@ -139,8 +172,7 @@ impl EventWriter {
         };
         let (bytes, place) = timeout_at(deadline, room).await.map_err(|_| WriteError::Full)??;
         let id = Uuid::now_v7();
-        let event =
-            event::NewEvent { subject: subject.as_str().to_owned(), workspace_id, payload: json_from_struct(payload) };
+        let event = logged(subject, workspace_id, payload);
         let entry = Entry { id, event, about: None, at: OffsetDateTime::now_utc() };
         let (answer, answered) = oneshot::channel();
         place.send(Request { entry, size, answer, room: bytes });
@@ -150,4 +182,9 @@ impl EventWriter {
             Err(_) => Err(WriteError::TooLate(self.timeout)),
         }
     }
+}
+
+/// As the log has it.
+fn logged(subject: Subject, workspace_id: String, payload: Struct) -> event::NewEvent {
+    event::NewEvent { subject: subject.as_str().to_owned(), workspace_id, payload: json_from_struct(payload) }
 }

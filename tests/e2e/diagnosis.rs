@@ -170,6 +170,8 @@ async fn metrics_tell_of_requests_events_webhooks_processes_and_the_host() {
         ("kandev_database_errors_total{kind=\"unavailable\"}", 0.0),
         ("kandev_log_lines_lost_total{cause=\"disk\"}", 0.0),
         ("kandev_log_followers", 0.0),
+        ("kandev_event_writer_events_lost_total", 0.0),
+        ("kandev_event_writer_queue_events", 0.0),
         ("kandev_build_info{version=\"0.1.0\"}", 1.0),
     ];
     for (series, value) in expected {
@@ -180,6 +182,8 @@ async fn metrics_tell_of_requests_events_webhooks_processes_and_the_host() {
         ("process_start_time_seconds", 1.7e9),
         ("process_open_fds", 3.0),
         ("process_cpu_seconds_total", 0.0),
+        ("kandev_event_writer_events_total", 1.0),
+        ("kandev_event_writer_transactions_total", 0.0),
         ("kandev_plugin_memory_bytes{plugin=\"demo\"}", 1e5),
         ("kandev_plugin_start_time_seconds{plugin=\"demo\"}", 1.7e9),
     ];

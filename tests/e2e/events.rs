@@ -73,6 +73,7 @@ on_both!(an_event_that_always_fails_is_dropped_after_four_attempts_and_the_next_
     host.publish("test.good", json!({})).await;
     let events = host.events("demo", 5).await;
     assert_eq!(types(&events), ["test.bad", "test.bad", "test.bad", "test.bad", "test.good"]);
+    assert!(events[..4].iter().all(|event| event["event_id"] == events[0]["event_id"]), "field case 76: {events:?}");
     let lines = host.get("/api/plugins/demo/logs").await.expect(200);
     assert!(lines.to_string().contains("(test.bad) failed and was dropped"), "{lines}");
 });

@@ -406,3 +406,95 @@ async fn the_inbox_of_a_workspace_shows_incidents_of_plugins_and_dismisses_them(
     assert_eq!(host.get(&inbox).await.expect(200), json!({"items": [], "total_count": 0}));
     host.get("/api/v1/office/workspaces/none/inbox").await.expect(404);
 }
+
+/// The fields of `value` that its shape calls a list and that must be there, by their names; each must be one.
+fn lists_in(document: &Value, shape: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
+    if let Some(name) = shape["$ref"].as_str() {
+        let shape = document.pointer(name.trim_start_matches('#')).unwrap_or_else(|| panic!("{name}"));
+        return lists_in(document, shape, value, at, found);
+    }
+    if shape["type"] == "array" {
+        let rows = value.as_array().unwrap_or_else(|| panic!("{at} is {value}"));
+        found.push(at.to_owned());
+        for row in rows {
+            lists_in(document, &shape["items"], row, at, &mut Vec::new());
+        }
+    }
+    let Some(fields) = shape["properties"].as_object() else { return };
+    let must = |field: &str| shape["required"].as_array().is_some_and(|all| all.iter().any(|name| name == field));
+    for (field, shape) in fields.iter().filter(|(field, _)| must(field) || value.get(field).is_some()) {
+        lists_in(document, shape, &value[field], &format!("{at} {field}"), found);
+    }
+}
+
+// Field case 83: of a host with nothing, and of things with nothing in them.
+on_databases!(what_is_called_a_list_is_one_when_it_is_empty, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    let document = host.get("/api/openapi.json").await.expect(200);
+    let check = async |path: &str, ids: &[(&str, &str)]| {
+        let filled = ids.iter().fold(path.to_owned(), |filled, (begin, id)| {
+            if filled.starts_with(begin) { filled.replacen("{id}", id, 1) } else { filled }
+        });
+        if filled.contains('{') {
+            return Vec::new();
+        }
+        let answers = &document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"];
+        let value = host.get(&filled).await;
+        let mut found = Vec::new();
+        if !answers.is_null() && value.status == 200 {
+            lists_in(&document, &answers["schema"], &value.expect(200), path, &mut found);
+        }
+        found
+    };
+    let paths: Vec<&String> =
+        document["paths"].as_object().unwrap().keys().filter(|path| path.contains("/v1/")).collect();
+    let mut found = Vec::new();
+    for path in &paths {
+        found.extend(check(path, &[]).await);
+    }
+    let expected = [
+        "/api/v1/agents agents",
+        "/api/v1/events events",
+        "/api/v1/executor-profiles profiles",
+        "/api/v1/executors executors",
+        "/api/v1/workflows workflows",
+        "/api/v1/workspaces workspaces",
+    ];
+    for list in expected {
+        assert!(found.iter().any(|found| found == list), "{list} among {found:#?}");
+    }
+
+    let (workspace, workflow, _) = board(&host).await;
+    let task = id(&host.post("/api/v1/tasks", json!({"title": "t"})).await.expect(200));
+    let session = host.request(Method::POST, &format!("/api/v1/tasks/{task}/sessions/ensure"), None).await.expect(200);
+    let session = session["session_id"].as_str().unwrap();
+    let executor = json!({"name": "e", "type": "local"});
+    let executor = id(&host.post("/api/v1/executors", executor).await.expect(201));
+    let ids = [
+        ("/api/v1/workspaces/", workspace.as_str()),
+        ("/api/v1/workflows/", &workflow),
+        ("/api/v1/tasks/", &task),
+        ("/api/v1/task-sessions/", session),
+        ("/api/v1/agent-sessions/", session),
+        ("/api/v1/executors/", &executor),
+        ("/api/v1/office/workspaces/", &workspace),
+    ];
+    let mut found = Vec::new();
+    for path in &paths {
+        found.extend(check(path, &ids).await);
+    }
+    let expected = [
+        "/api/v1/executors/{id}/profiles profiles",
+        "/api/v1/task-sessions/{id}/commits commits",
+        "/api/v1/task-sessions/{id}/git-snapshots snapshots",
+        "/api/v1/task-sessions/{id}/messages messages",
+        "/api/v1/task-sessions/{id}/turns turns",
+        "/api/v1/tasks/{id}/sessions sessions",
+        "/api/v1/workflows/{id}/tasks tasks",
+        "/api/v1/workspaces/{id}/repositories repositories",
+        "/api/v1/workspaces/{id}/tasks tasks",
+    ];
+    for list in expected {
+        assert!(found.iter().any(|found| found == list), "{list} among {found:#?}");
+    }
+});

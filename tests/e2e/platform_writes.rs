@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{
     on_databases,
     support::{
-        Host,
+        Guest, Host, Package,
         host::TOKEN,
         raw::{Raw, request},
     },
@@ -90,6 +90,30 @@ on_databases!(a_request_with_a_key_is_done_once, PLAIN, |settings| {
     let events = host.get("/api/v1/events?limit=200&subject=task.created").await.expect(200);
     let titles: Vec<_> = events["events"].as_array().unwrap().iter().map(|e| e["payload"]["title"].clone()).collect();
     assert_eq!(titles, ["t", "once", "at once", "now"]);
+});
+
+on_databases!(an_event_with_a_key_is_published_once, PLAIN, |settings| {
+    let host = Host::start_with(settings).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let publish = |key: &'static str, n: u32| {
+        let host = &host;
+        let body = json!({"subject": "test.once", "payload": {"n": n}});
+        async move { ask(host, Method::POST, "/api/v1/events", &[("idempotency-key", key)], body).await }
+    };
+    let first = publish("k1", 1).await;
+    assert_eq!(first.0, 202);
+    let again = join_all((0..8).map(|_| publish("k1", 1))).await;
+    assert!(again.iter().all(|answer| *answer == first), "{again:?}");
+    let (status, _, body) = publish("k1", 2).await;
+    assert_eq!((status, &body["code"]), (409, &json!("idempotency_key_reused")));
+    let (status, _, body) = publish("a b", 1).await;
+    assert_eq!((status, &body["code"]), (400, &json!("invalid_payload")));
+    assert_eq!(publish("k2", 3).await.0, 202);
+    let events = host.events("demo", 2).await;
+    let told: Vec<_> = events.iter().map(|event| event["payload"]["n"].clone()).collect();
+    assert_eq!((told, &events[0]["event_id"]), (vec![json!(1), json!(3)], &first.2["event_id"]));
+    let log = host.get("/api/v1/events?limit=200&subject=test.once").await.expect(200);
+    assert_eq!(log["events"].as_array().unwrap().len(), 2);
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

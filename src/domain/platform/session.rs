@@ -76,11 +76,11 @@ impl Session {
         text(&self.agent_profile_snapshot, &["model", "model_name", "llm"])
     }
 
-    /// The agent protocol's own session: metadata `acp.session_id`, as one key or as a path.
+    /// The agent protocol's own session: metadata `acp.session_id`, as one key or as a path; the first that says something.
     pub fn acp_session_id(&self) -> &str {
         let nested = || self.metadata.get("acp").and_then(|acp| acp.get("session_id")).and_then(Value::as_str);
         let flat = self.metadata.get("acp.session_id").and_then(Value::as_str);
-        flat.or_else(nested).unwrap_or_default()
+        flat.filter(|id| !id.is_empty()).or_else(nested).unwrap_or_default()
     }
 
     /// Goes into another state and keeps the time of its end.
@@ -253,6 +253,8 @@ mod tests {
     fn the_agents_own_session_is_read_from_both_forms() {
         assert_eq!(session(json!({}), json!({"acp": {"session_id": "x"}})).acp_session_id(), "x");
         assert_eq!(session(json!({}), json!({"acp.session_id": "y"})).acp_session_id(), "y");
+        let both = json!({"acp.session_id": "", "acp": {"session_id": "x"}});
+        assert_eq!(session(json!({}), both).acp_session_id(), "x");
         assert_eq!(session(json!({}), json!({"acp": "z"})).acp_session_id(), "");
     }
 

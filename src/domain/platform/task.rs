@@ -215,11 +215,10 @@ pub struct TaskPatch {
 
 /// A title that may be empty.
 pub fn check_title(title: &str) -> Result<(), Refusal> {
-    check_name("title", title)?;
     if title.chars().count() > MAX_TITLE_CHARS {
         return Err(Refusal::TitleTooLong);
     }
-    Ok(())
+    check_name("title", title)
 }
 
 impl NewTask {
@@ -231,15 +230,11 @@ impl NewTask {
         check_new_metadata(&self.metadata)
     }
 
-    /// The checks that come before profiles, workspace and workflow are looked for (host-data.md §6.1).
+    /// The checks that need no row: title, then metadata, then the rest (host-data.md §6.1). How long the title is comes
+    /// later, after the defaults: [`check_title`].
     pub fn check(&self) -> Result<(), Refusal> {
         self.check_begins()?;
-        check_repositories(&self.repositories)
-    }
-
-    /// The checks of its fields that come after.
-    pub fn check_fields(&self) -> Result<(), Refusal> {
-        check_title(&self.title)?;
+        check_repositories(&self.repositories)?;
         check_text("description", &self.description)?;
         check_name("external_id", &self.external_id)?;
         if self.state == Some(TaskState::Scheduling) {
@@ -447,10 +442,12 @@ mod tests {
 
     #[test]
     fn a_title_has_sixty_characters_of_any_language() {
-        let new = |title: String| NewTask { title, ..NewTask::default() }.check();
-        assert_eq!(new("ä".repeat(60)), Ok(()));
-        assert_eq!(new("\u{1F600}".repeat(61)), Err(Refusal::TitleTooLong));
-        assert_eq!(new("  ".to_owned()), Err(Refusal::Required("title")));
+        assert_eq!(check_title(&"ä".repeat(60)), Ok(()));
+        assert_eq!(check_title(&"\u{1F600}".repeat(61)), Err(Refusal::TitleTooLong));
+        assert_eq!(check_title(&"x".repeat(1 << 20)), Err(Refusal::TitleTooLong));
+        assert_eq!(check_title("a\0b"), Err(Refusal::ZeroByte("title")));
+        let blank = NewTask { title: "  ".to_owned(), ..NewTask::default() };
+        assert_eq!(blank.check(), Err(Refusal::Required("title")));
         let emptied = TaskPatch { title: Some(String::new()), ..TaskPatch::default() };
         assert_eq!(emptied.check(), Ok(()));
     }

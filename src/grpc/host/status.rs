@@ -98,6 +98,7 @@ pub fn of_event(error: WriteError) -> Status {
             Status::unavailable(error.to_string())
         }
         WriteError::Stopping => Status::unavailable(error.to_string()),
+        WriteError::Key(refusal) => of_refusal(refusal),
         WriteError::Database(fault) => of_database(&fault),
     }
 }

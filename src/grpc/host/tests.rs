@@ -124,6 +124,14 @@ async fn default_world() -> World {
     world(Limits::default(), FakeBus::default()).await
 }
 
+async fn world_of(db: db::Db) -> World {
+    world_with(db, Limits::default()).await
+}
+
+async fn world_with(db: db::Db, limits: Limits) -> World {
+    world_on(TempDir::new().unwrap(), db, &Timing::default(), limits, FakeBus::default()).await
+}
+
 /// Calls any RPC with an empty request.
 async fn call(channel: &Channel, rpc: &str) -> Result<(), Status> {
     let mut grpc = Grpc::new(channel.clone());
@@ -217,9 +225,8 @@ fn set_request(key: &str, value: Option<Struct>) -> SetStateRequest {
     SetStateRequest { scope: "task".to_owned(), scope_id: "t1".to_owned(), key: key.to_owned(), value }
 }
 
-#[tokio::test]
-async fn state_is_kept_listed_and_deleted() {
-    let world = default_world().await;
+async fn state_is_kept_listed_and_deleted(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.client().await;
     let value = object(json!({"n": 1, "deep": {"list": [true, null]}}));
     client.set_state(set_request("b", value.clone())).await.unwrap();
@@ -247,10 +254,42 @@ async fn state_is_kept_listed_and_deleted() {
     assert!(!client.get_state(get("b")).await.unwrap().into_inner().found);
 }
 
+/// host-data.md §7: scopes and their ids are compared as they are, and the documented ones are words like any other.
+async fn an_entry_is_found_under_its_own_scope_and_id_only(db: db::Db) {
+    let world = world_of(db).await;
+    let mut client = world.client().await;
+    let places = [
+        ("", ""),
+        ("instance", ""),
+        ("workspace", "1"),
+        ("task", "1"),
+        ("agent", "1"),
+        ("task", "2"),
+        ("Task", "1"),
+        ("my own", ""),
+    ];
+    for (scope, scope_id) in places {
+        let value = object(json!({"at": [scope, scope_id]}));
+        let (scope, scope_id, key) = (scope.to_owned(), scope_id.to_owned(), "k".to_owned());
+        client.set_state(SetStateRequest { scope, scope_id, key, value }).await.unwrap();
+    }
+    for (scope, scope_id) in places {
+        let value = object(json!({"at": [scope, scope_id]}));
+        let (scope, scope_id, key) = (scope.to_owned(), scope_id.to_owned(), "k".to_owned());
+        let get = GetStateRequest { scope: scope.clone(), scope_id: scope_id.clone(), key };
+        let found = client.get_state(get).await.unwrap().into_inner();
+        assert_eq!(found, GetStateResponse { found: true, value: value.clone() }, "{scope:?} {scope_id:?}");
+        let entries = client.list_state(ListStateRequest { scope, scope_id }).await.unwrap().into_inner().entries;
+        assert_eq!(entries.into_iter().map(|entry| entry.value).collect::<Vec<_>>(), [value]);
+    }
+    let absent = GetStateRequest { scope: "agent".to_owned(), scope_id: String::new(), key: "k".to_owned() };
+    let absent = client.get_state(absent).await.unwrap().into_inner();
+    assert_eq!(absent, GetStateResponse { found: false, value: None });
+}
+
 /// Field case 9.
-#[tokio::test]
-async fn too_much_is_refused_with_the_limit_and_the_connection_stays() {
-    let world = default_world().await;
+async fn too_much_is_refused_with_the_limit_and_the_connection_stays(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.client().await;
     let text = |mib: usize| object(json!({"v": "x".repeat(mib << 20)}));
     let cases = [
@@ -267,9 +306,8 @@ async fn too_much_is_refused_with_the_limit_and_the_connection_stays() {
     client.set_state(set_request(&"k".repeat(512), text(3))).await.unwrap();
 }
 
-#[tokio::test]
-async fn the_quota_of_a_plugin_is_named_when_it_is_full() {
-    let world = world(Limits { state_plugin_bytes: 50, ..Limits::default() }, FakeBus::default()).await;
+async fn the_quota_of_a_plugin_is_named_when_it_is_full(db: db::Db) {
+    let world = world_with(db, Limits { state_plugin_bytes: 50, ..Limits::default() }).await;
     let refused = world.client().await.set_state(set_request("k", object(json!({"v": "x".repeat(40)})))).await;
     let refused = refused.unwrap_err();
     let message = "the plugin's state would have 55 bytes, at most 50 are allowed; delete what is not needed";
@@ -432,3 +470,10 @@ async fn raw_call(mut pipe: tokio::io::DuplexStream, authority: &str) {
         }
     }
 }
+
+db::tests::on_both_databases!(
+    state_is_kept_listed_and_deleted,
+    an_entry_is_found_under_its_own_scope_and_id_only,
+    too_much_is_refused_with_the_limit_and_the_connection_stays,
+    the_quota_of_a_plugin_is_named_when_it_is_full,
+);

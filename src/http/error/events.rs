@@ -2,7 +2,7 @@
 
 use actix_web::http::StatusCode;
 
-use super::{Described, describe_fault, plain, stopping};
+use super::{Described, describe_fault, plain, platform::describe_refusal, stopping};
 use crate::{actors::PublishError, platform::event_writer::WriteError};
 
 pub(super) fn write(error: &WriteError) -> Described {
@@ -12,6 +12,7 @@ pub(super) fn write(error: &WriteError) -> Described {
         WriteError::TooLate(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "event_not_written", error)
             .with_note("the database is slow, or events wait in a long line".to_owned()),
         WriteError::Stopping => stopping(),
+        WriteError::Key(refusal) => describe_refusal(refusal),
         WriteError::Database(fault) => describe_fault(fault),
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn describe(error: &PlatformError) -> Described {
     }
 }
 
-fn describe_refusal(refusal: &Refusal) -> Described {
+pub(super) fn describe_refusal(refusal: &Refusal) -> Described {
     let status = match refusal.class() {
         Class::Invalid => StatusCode::BAD_REQUEST,
         Class::NotFound => StatusCode::NOT_FOUND,

@@ -16,10 +16,10 @@ use kandev_proto::json_from_struct;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::Request;
+use super::{Request, whose};
 use crate::{
     actors::events::{Changes, Relayed},
-    domain::platform::event::{self, Origin},
+    domain::platform::event,
     store::{
         db::DbFault,
         platform::{Entry, PlatformStore},
@@ -52,6 +52,11 @@ pub struct Written {
 }
 
 impl Figures {
+    pub(super) fn committed(&self, events: u64) {
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
+    }
+
     pub(super) fn read(&self) -> Written {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Written { groups: read(&self.groups), events: read(&self.events), dropped: read(&self.dropped) }
@@ -215,10 +220,10 @@ impl Writing {
     }
 
     async fn commit(&self, entries: &mut [Entry], again: bool) -> Result<(), DbFault> {
-        self.name_workspaces(entries).await?;
+        let events = entries.iter_mut().map(|entry| &mut entry.event);
+        whose::name_workspaces(&self.store, events.collect()).await?;
         self.store.append(entries, again).await?;
-        self.figures.groups.fetch_add(1, Ordering::Relaxed);
-        self.figures.events.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        self.figures.committed(entries.len() as u64);
         Ok(())
     }
 
@@ -251,35 +256,6 @@ impl Writing {
             self.figures.dropped.fetch_add(count, Ordering::Relaxed);
             tracing::error!(count, cause, "lifecycle events were dropped; plugins will not get them");
         }
-    }
-
-    /// Fills in the workspace of each event that says only by its payload whose it is. Tasks and sessions are looked up
-    /// for the whole group at once.
-    async fn name_workspaces(&self, entries: &mut [Entry]) -> Result<(), DbFault> {
-        let (mut tasks, mut sessions) = (Vec::new(), Vec::new());
-        for entry in entries.iter_mut().filter(|entry| entry.event.workspace_id.is_empty()) {
-            let Origin { workspace_id, task_id, session_id } = event::origin(&entry.event.payload);
-            match workspace_id {
-                Some(id) => entry.event.workspace_id = id.to_owned(),
-                None => {
-                    tasks.extend(task_id.map(str::to_owned));
-                    sessions.extend(session_id.map(str::to_owned));
-                }
-            }
-        }
-        if tasks.is_empty() && sessions.is_empty() {
-            return Ok(());
-        }
-        let found = self.store.workspaces_of(&tasks, &sessions).await?;
-        for entry in entries.iter_mut().filter(|entry| entry.event.workspace_id.is_empty()) {
-            let Origin { task_id, session_id, .. } = event::origin(&entry.event.payload);
-            let of_task = || found.tasks.get(task_id?);
-            let of_session = || found.sessions.get(session_id?);
-            if let Some(id) = of_task().or_else(of_session) {
-                entry.event.workspace_id = id.clone();
-            }
-        }
-        Ok(())
     }
 }
 

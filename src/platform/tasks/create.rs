@@ -6,7 +6,7 @@ use crate::{
         event,
         profile::{AgentProfile, ExecutorProfile},
         refusal::{Kind, Refusal},
-        task::{Launch, NewTask, Task, TaskRepository, stored_metadata},
+        task::{Launch, NewTask, Task, TaskRepository, check_title, stored_metadata},
         words::{Origin, PlanMode, Priority, TaskState},
         workflow::{Workflow, placement},
         workspace::Workspace,
@@ -26,8 +26,13 @@ pub(super) async fn create(work: &Work, by: &By, id: &str, new: &NewTask) -> Res
     {
         return Ok(Created { task, deduplicated: true });
     }
-    let workflow = workflow_of(work, &workspace, new).await?;
-    new.check_fields()?;
+    let default = default_workflow(work, &workspace, new).await?;
+    // The contract's order: what is wrong with the title is told after what is missing, and before what does not fit.
+    check_title(&new.title)?;
+    let workflow = match default {
+        Some(workflow) => workflow,
+        None => named_workflow(work, &workspace, new).await?,
+    };
     let workflow_step_id = step_of(work, &workflow, new).await?;
     let parent = match new.parent_id.as_str() {
         "" => None,
@@ -100,10 +105,19 @@ async fn workspace_of(work: &Work, new: &NewTask) -> Result<Workspace, PlatformE
     work.get(&found.id).await
 }
 
-async fn workflow_of(work: &Work, workspace: &Workspace, new: &NewTask) -> Result<Workflow, PlatformError> {
-    if new.workflow_id.is_empty() {
-        return Ok(work.first_workflow(&workspace.id).await?.ok_or(Refusal::NoDefaultWorkflow)?);
+/// The first of the workspace, when none is named.
+async fn default_workflow(
+    work: &Work,
+    workspace: &Workspace,
+    new: &NewTask,
+) -> Result<Option<Workflow>, PlatformError> {
+    if !new.workflow_id.is_empty() {
+        return Ok(None);
     }
+    Ok(Some(work.first_workflow(&workspace.id).await?.ok_or(Refusal::NoDefaultWorkflow)?))
+}
+
+async fn named_workflow(work: &Work, workspace: &Workspace, new: &NewTask) -> Result<Workflow, PlatformError> {
     let not_found = || Refusal::not_found(Kind::Workflow, &new.workflow_id);
     let workflow: Workflow = work.hold(&new.workflow_id).await?.ok_or_else(not_found)?;
     if workflow.workspace_id != workspace.id {

@@ -6,7 +6,6 @@ use crate::{
         event,
         refusal::{Kind, Refusal},
         task::{RepositoryDraft, RepositoryRef, Task, TaskPatch},
-        text::may_be_id,
         workflow::{Step, Workflow},
     },
     platform::{PlatformError, Versioned as _},
@@ -157,7 +156,7 @@ async fn new_parent(work: &Work, task: &Task, parent: &str) -> Result<Option<Str
     if parent.is_empty() || task.parent_id.as_deref() == Some(parent) {
         return Ok((!parent.is_empty()).then(|| parent.to_owned()));
     }
-    if parent == task.id || !may_be_id(parent) {
+    if parent == task.id {
         return Err(Refusal::BadParent("a task cannot be a part of itself").into());
     }
     if work.has_children(&task.id).await? {

@@ -22,7 +22,10 @@ use crate::{
         platform::session::NewSession,
         subject::Subject,
     },
-    platform::event_writer::{EventWriter, WriteError, Writing, Written},
+    platform::{
+        Once,
+        event_writer::{EventWriter, WriteError, Writing, Written},
+    },
     store::db::{
         DbFault,
         tests::{on_both_databases, sqlite, tamper},
@@ -162,6 +165,31 @@ async fn the_workspace_is_the_envelopes_the_payloads_the_tasks_or_the_sessions(d
     running.await.unwrap();
 }
 
+async fn an_event_with_a_key_is_published_once_and_is_the_workspaces_that_its_payload_names(db: Db) {
+    let desk = Desk::new(db);
+    let workspace = desk.world.workspace("one").await;
+    let task = desk.world.task("x").await;
+    let seen = desk.world.log().await.len();
+    let once = |key: &str, fingerprint: &str| Once {
+        scope: "operator".to_owned(),
+        key: key.to_owned(),
+        fingerprint: fingerprint.to_owned(),
+    };
+    let about_task = || event("test.once", json!({"task_id": task.id}));
+    // Without the task that writes groups: it does not need it.
+    let key = once("k", "a");
+    let asked = futures_util::future::join_all((0..8).map(|_| desk.writer.publish_once(about_task(), &key))).await;
+    let id = asked[0].clone().unwrap();
+    assert_eq!(asked, vec![Ok(id); 8]);
+    assert_eq!(desk.writer.publish_once(about_task(), &once("k", "b")).await, Err(WriteError::Key(Refusal::KeyReused)));
+    let second = desk.writer.publish_once(about_task(), &once("l", "a")).await.unwrap();
+    let log = desk.world.log().await.split_off(seen);
+    let rows: Vec<_> =
+        log.iter().map(|event| (event.id, event.subject.as_str(), event.workspace_id.as_str())).collect();
+    assert_eq!(rows, [id, second].map(|id| (id, "test.once", workspace.id.as_str())));
+    assert_eq!(log[0].payload, map(json!({"task_id": task.id})));
+}
+
 async fn an_event_without_room_is_refused_and_one_that_nobody_waits_for_any_more_is_not_written(db: Db) {
     let timing = Timing { event_timeout: Duration::from_millis(300), ..Timing::default() };
     let limits = Limits { event_queue: 2, event_queue_bytes: 8 * 1024, ..Limits::default() };
@@ -292,6 +320,7 @@ on_both_databases!(
     what_waits_goes_into_the_log_together,
     large_events_share_a_transaction_up_to_its_bytes,
     the_workspace_is_the_envelopes_the_payloads_the_tasks_or_the_sessions,
+    an_event_with_a_key_is_published_once_and_is_the_workspaces_that_its_payload_names,
     an_event_without_room_is_refused_and_one_that_nobody_waits_for_any_more_is_not_written,
     whoever_finds_no_room_waits_for_it,
     bytes_that_wait_are_bounded,

@@ -120,6 +120,12 @@ async fn a_sessions_changes_are_told_with_the_old_state(db: Db) {
         [&payload["old_state"], &payload["new_state"], &payload["error_message"]],
         ["CREATED", "FAILED", "boom"]
     );
+    for status in [Some("pending"), Some("approved"), None, Some("approved"), None] {
+        let to = SessionPatch { review_status: Some(status.and_then(ReviewStatus::of)), ..SessionPatch::default() };
+        sessions.update(&by, &id, &to, None).await.unwrap();
+        let found = sessions.get(&Scope::All, &id).await.unwrap();
+        assert_eq!(found.review_status.map(ReviewStatus::as_str), status);
+    }
     let approved = SessionPatch { review_status: Some(Some(ReviewStatus::Approved)), ..SessionPatch::default() };
     assert_eq!(sessions.update(&by, &id, &approved, None).await.unwrap().review_status, Some(ReviewStatus::Approved));
     assert_eq!(refused(sessions.update(&by, &id, &approved, Some(1)).await).class(), Class::Stale);

@@ -84,7 +84,16 @@ async fn what_cannot_be_a_task_is_refused_with_the_contracts_words(db: Db) {
     };
     let cases = [
         (titled(" "), "title is required"),
-        (titled(&"x".repeat(61)), "task title is too long: task titles must be 60 characters or fewer"),
+        (
+            NewTask { title: "x".repeat(61), ..base.clone() },
+            "task title is too long: task titles must be 60 characters or fewer",
+        ),
+        (
+            NewTask { title: "x".repeat(5000), ..base.clone() },
+            "task title is too long: task titles must be 60 characters or fewer",
+        ),
+        (NewTask { title: "a\0b".to_owned(), ..base.clone() }, "title contains a zero byte"),
+        (NewTask { parent_id: "a\0b".to_owned(), ..base.clone() }, "invalid parent_id: no such task"),
         (NewTask { metadata: map(json!({"source": 1})), ..base.clone() }, "metadata.source is reserved"),
         (NewTask { workspace_id: "none".to_owned(), ..base.clone() }, "workspace \"none\" not found"),
         (NewTask { workspace_id: "a\0b".to_owned(), ..base.clone() }, "workspace \"a b\" not found"),
@@ -165,6 +174,8 @@ async fn a_part_is_one_level_deep_and_inherits_what_its_whole_works_on(db: Db) {
         (&other.id, &part.id, "invalid parent_id: cannot create a subtask of a subtask"),
         (&whole.id, &other.id, "invalid parent_id: a task with subtasks cannot become one"),
         (&other.id, &other.id, "invalid parent_id: a task cannot be a part of itself"),
+        (&other.id, &"a\0b".to_owned(), "invalid parent_id: no such task"),
+        (&other.id, &"x".repeat(200), "invalid parent_id: no such task"),
     ] {
         let refusal = text(tasks.update(&by, id, &under(parent), None).await);
         assert!(refusal.starts_with(expected), "{refusal}");

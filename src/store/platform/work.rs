@@ -43,6 +43,7 @@ pub struct Work {
 struct Inner {
     transaction: DatabaseTransaction,
     scope: Scope,
+    unit: Uuid,
     now: OnceLock<OffsetDateTime>,
     events: Mutex<Vec<NewEvent>>,
 }
@@ -88,7 +89,7 @@ impl PlatformStore {
             self.told(0);
             return Ok(earlier);
         }
-        let open = Work::begin(&self.db, scope).await?;
+        let open = Work::begin(&self.db, scope, unit).await?;
         if let Some(once) = once
             && let Some(answer) = once::recall(open.transaction(), once).await?
         {
@@ -98,7 +99,7 @@ impl PlatformStore {
         if let Some(once) = once {
             once::remember(open.transaction(), once, &done).await?;
         }
-        let told = open.write_events(unit).await?;
+        let told = open.write_events().await?;
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
         open.commit().await?;
         if let Some(bytes) = told {
@@ -115,10 +116,10 @@ impl PlatformStore {
 }
 
 impl Work {
-    async fn begin(db: &Db, scope: &Scope) -> Result<Self, PlatformError> {
+    async fn begin(db: &Db, scope: &Scope, unit: Uuid) -> Result<Self, PlatformError> {
         let transaction = db.begin_write().await?;
-        let (now, events) = (OnceLock::new(), Mutex::default());
-        Ok(Self { inner: Arc::new(Inner { transaction, scope: scope.clone(), now, events }) })
+        let inner = Inner { transaction, scope: scope.clone(), unit, now: OnceLock::new(), events: Mutex::default() };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     pub(super) fn transaction(&self) -> &DatabaseTransaction {
@@ -133,6 +134,11 @@ impl Work {
     /// is written into are locked, so that the moments of what happens to them are in the order in which it happens.
     pub fn now(&self) -> OffsetDateTime {
         *self.inner.now.get_or_init(|| whole_micros(OffsetDateTime::now_utc()))
+    }
+
+    /// The id of the first event that the work tells.
+    pub fn first_event(&self) -> Uuid {
+        self.inner.unit
     }
 
     /// Writes an event with the work, after those told before.
@@ -198,14 +204,14 @@ impl Work {
     }
 
     /// Bytes of what there was to tell.
-    async fn write_events(&self, unit: Uuid) -> Result<Option<u64>, PlatformError> {
+    async fn write_events(&self) -> Result<Option<u64>, PlatformError> {
         let events = std::mem::take(&mut *self.inner.events.lock().unwrap_or_else(PoisonError::into_inner));
         if events.is_empty() {
             return Ok(None);
         }
         lock_log(self.transaction()).await?;
         let created_at = micros(self.now());
-        let (mut bytes, mut id) = (0, unit);
+        let (mut bytes, mut id) = (0, self.inner.unit);
         for chunk in events.chunks(CHUNK) {
             let mut rows = Vec::with_capacity(chunk.len());
             for event in chunk {

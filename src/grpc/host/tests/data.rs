@@ -3,8 +3,11 @@
 mod bytes;
 mod contract;
 mod once;
+mod orders;
+mod places;
 mod reads;
 mod refusals;
+mod rows;
 mod writes;
 
 use kandev_proto::v1::{self, Page, PageInfo};
@@ -13,7 +16,7 @@ use serde_json::Value;
 use super::*;
 use crate::{
     domain::platform::{
-        Map,
+        Map, Scope,
         session::{NewSession, Session},
         task::{NewTask, Task},
         workspace::{Workspace, WorkspaceDraft},

@@ -1,10 +1,11 @@
-//! GetSecret, SetSecret, DeleteSecret, RevealSecret, and the secrets of GetConfig.
+//! GetSecret, SetSecret, DeleteSecret, RevealSecret, and the secrets of GetConfig, on both databases (host-data.md §7).
 
 use secrecy::SecretString;
 
 use super::*;
 use crate::{
     domain::{secret::VaultId, shared_secret::SecretScope},
+    store::db::tests::on_both_databases,
     vault::NewSecret,
 };
 
@@ -38,9 +39,8 @@ async fn get(client: &mut HostClient<Channel>, name: &str) -> Result<GetSecretRe
     client.get_secret(GetSecretRequest { key: key(name) }).await.map(Response::into_inner)
 }
 
-#[tokio::test]
-async fn a_plugins_own_secrets_are_kept_under_its_id_and_deleted() {
-    let world = default_world().await;
+async fn a_plugins_own_secrets_are_kept_under_its_id_and_deleted(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.trusted().await;
     let missing = GetSecretResponse { found: false, value: String::new() };
     assert_eq!(get(&mut client, "token").await.unwrap(), missing);
@@ -56,10 +56,9 @@ async fn a_plugins_own_secrets_are_kept_under_its_id_and_deleted() {
     assert_eq!(get(&mut client, "token").await.unwrap(), missing);
 }
 
-#[tokio::test]
-async fn malformed_keys_and_large_values_are_refused_with_their_text() {
-    let world =
-        world(Limits { secret_value_bytes: 5, plugin_secrets: 1, ..Limits::default() }, FakeBus::default()).await;
+async fn malformed_keys_and_large_values_are_refused_with_their_text(db: db::Db) {
+    let limits = Limits { secret_value_bytes: 5, plugin_secrets: 1, ..Limits::default() };
+    let world = world_with(db, limits).await;
     let mut client = world.trusted().await;
     for (name, shown) in [("", "\"\""), ("../x", "\"../x\""), ("a:b", "\"a:b\""), ("a\n", "\"a\\n\"")] {
         let refused = get(&mut client, name).await.unwrap_err();
@@ -80,9 +79,8 @@ async fn malformed_keys_and_large_values_are_refused_with_their_text() {
 }
 
 /// Field case 58.
-#[tokio::test]
-async fn a_secret_that_cannot_be_had_is_an_error_and_not_missing() {
-    let world = default_world().await;
+async fn a_secret_that_cannot_be_had_is_an_error_and_not_missing(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.trusted().await;
     client.set_secret(SetSecretRequest { key: key("k"), value: "hunter2".to_owned() }).await.unwrap();
     world.damage(&VaultId::own(&acme(), "k").unwrap()).await;
@@ -91,9 +89,8 @@ async fn a_secret_that_cannot_be_had_is_an_error_and_not_missing() {
     assert_eq!((broken.code(), broken.message()), (Code::DataLoss, message));
 }
 
-#[tokio::test]
-async fn only_what_the_operator_shared_with_this_plugin_is_revealed() {
-    let world = default_world().await;
+async fn only_what_the_operator_shared_with_this_plugin_is_revealed(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.trusted().await;
     let new = NewSecret { name: "n".to_owned(), scope: SecretScope::Global, value: secret("hunter2") };
     let id = world.vault.create_shared(new).await.unwrap().id;
@@ -122,9 +119,8 @@ async fn only_what_the_operator_shared_with_this_plugin_is_revealed() {
     assert_eq!(client.reveal_secret(request()).await.unwrap_err().code(), Code::NotFound);
 }
 
-#[tokio::test]
-async fn config_has_its_secrets_in_clear_and_takes_no_other_text_for_a_marker() {
-    let world = default_world().await;
+async fn config_has_its_secrets_in_clear_and_takes_no_other_text_for_a_marker(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.client().await;
     world.vault.set(&VaultId::config(&acme(), "token"), secret("hunter2")).await.unwrap();
     world.vault.set(&VaultId::config(&acme(), "other"), secret("not this")).await.unwrap();
@@ -139,9 +135,8 @@ async fn config_has_its_secrets_in_clear_and_takes_no_other_text_for_a_marker() 
     assert_eq!(config, object(expected));
 }
 
-#[tokio::test]
-async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call() {
-    let world = default_world().await;
+async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.client().await;
     let (good, bad) = (VaultId::config(&acme(), "good"), VaultId::config(&acme(), "bad"));
     world.vault.set(&good, secret("hunter2")).await.unwrap();
@@ -159,9 +154,8 @@ async fn one_secret_of_the_config_that_cannot_be_had_fails_the_call() {
 }
 
 /// As after an upgrade to a version that declares the field a secret.
-#[tokio::test]
-async fn a_secret_that_is_still_in_the_file_in_clear_is_known_too() {
-    let world = default_world().await;
+async fn a_secret_that_is_still_in_the_file_in_clear_is_known_too(db: db::Db) {
+    let world = world_of(db).await;
     world.write_config("token: in-clear\nurl: no-secret\n");
     let granted = Granted { secret_fields: ["token".to_owned()].into(), ..Granted::default() };
     let pipe = serve(world.services.routes(&acme(), &granted, &world.tenancy)).0;
@@ -170,9 +164,8 @@ async fn a_secret_that_is_still_in_the_file_in_clear_is_known_too() {
     assert_eq!(world.tenancy.secrets().redact("in-clear no-secret"), "[REDACTED] no-secret");
 }
 
-#[tokio::test]
-async fn whatever_passes_between_a_plugin_and_the_vault_is_known_from_then_on() {
-    let world = default_world().await;
+async fn whatever_passes_between_a_plugin_and_the_vault_is_known_from_then_on(db: db::Db) {
+    let world = world_of(db).await;
     let mut client = world.trusted().await;
     let new = NewSecret { name: "n".to_owned(), scope: SecretScope::Global, value: secret("revealed") };
     let shared = world.vault.create_shared(new).await.unwrap().id;
@@ -190,3 +183,14 @@ async fn whatever_passes_between_a_plugin_and_the_vault_is_known_from_then_on() 
     let shown = "[REDACTED] [REDACTED] [REDACTED] [REDACTED] not-secret [REDACTED]";
     assert_eq!(world.tenancy.secrets().redact(text), shown);
 }
+
+on_both_databases!(
+    a_plugins_own_secrets_are_kept_under_its_id_and_deleted,
+    malformed_keys_and_large_values_are_refused_with_their_text,
+    a_secret_that_cannot_be_had_is_an_error_and_not_missing,
+    only_what_the_operator_shared_with_this_plugin_is_revealed,
+    config_has_its_secrets_in_clear_and_takes_no_other_text_for_a_marker,
+    one_secret_of_the_config_that_cannot_be_had_fails_the_call,
+    a_secret_that_is_still_in_the_file_in_clear_is_known_too,
+    whatever_passes_between_a_plugin_and_the_vault_is_known_from_then_on,
+);

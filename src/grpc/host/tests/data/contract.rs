@@ -10,7 +10,7 @@ use crate::{
         words::{AuthorType, ExecutorType, MessageType, Origin, Priority, SessionState, StageType, TaskState},
         workflow::StepDraft,
     },
-    store::db::tests::on_both_databases,
+    store::db::tests::{on_both_databases, tamper},
 };
 
 /// host-data.md §2, copied.
@@ -61,6 +61,12 @@ async fn every_word_of_a_task_is_kept_shown_and_filtered_by(db: db::Db) {
         let titles = desk.titles(v1::TaskFilter { states: words(&[word]), ..Default::default() }).await;
         assert!(titles.iter().any(|title| title == word), "{word}: {titles:?}");
     }
+    // The host alone sets it.
+    let task = desk.task(titled("SCHEDULING")).await;
+    tamper(&desk.world.db, &format!("UPDATE task SET state = 'SCHEDULING' WHERE id = '{}'", task.id)).await;
+    assert_eq!(get(&mut desk, &task.id).await.state, "SCHEDULING");
+    let scheduling = v1::TaskFilter { states: words(&["SCHEDULING"]), ..Default::default() };
+    assert_eq!(desk.titles(scheduling).await, ["SCHEDULING"]);
     assert_eq!(TaskState::ALL.len(), TASK_STATES.len());
     assert!(TASK_STATES.iter().all(|word| TaskState::of(word).is_some()));
     assert_eq!((Priority::ALL.len(), Origin::ALL.len()), (PRIORITIES.len(), ORIGINS.len()));
@@ -168,6 +174,90 @@ async fn messages_name_their_author_and_the_fields_of_a_filter_restrict_each_oth
     }
 }
 
+/// host-data.md §3: what leaves a task out of ListTasks, and its sessions out of lists that name no task.
+async fn sessions_of_tasks_of_the_host_itself_are_shown_to_who_names_the_task(db: db::Db) {
+    let mut desk = desk(db).await;
+    let workspace = desk.workspace("one").await;
+    let tasks = [
+        titled("plain"),
+        NewTask { is_ephemeral: true, ..titled("quick") },
+        titled("away"),
+        NewTask { metadata: map(json!({"config_mode": true})), ..titled("config") },
+        NewTask { origin: Some(Origin::AutomationRun), ..titled("run") },
+    ];
+    let mut titles = std::collections::BTreeMap::new();
+    for new in tasks {
+        let task = desk.task(new).await;
+        desk.session(&task).await;
+        titles.insert(task.id, task.title);
+    }
+    let id = |title: &str| titles.iter().find(|(_, of)| *of == title).unwrap().0.as_str();
+    desk.platform.tasks.set_archived(&By::operator(), id("away"), true, None).await.unwrap();
+    let all: Vec<&str> = titles.keys().map(String::as_str).collect();
+    let cases: [Case<&[&str]>; 5] = [
+        (&[], &[], &[], &["away", "quick", "plain"]),
+        (&[], &[&workspace.id], &["CREATED"], &["away", "quick", "plain"]),
+        (&all, &[], &[], &["run", "config", "away", "quick", "plain"]),
+        (&[id("config"), id("run")], &[&workspace.id], &[], &["run", "config"]),
+        (&[id("config"), id("run")], &["none"], &[], &[]),
+    ];
+    for (tasks, workspaces, states, expected) in cases {
+        let filter =
+            Some(v1::SessionFilter { task_ids: words(tasks), workspace_ids: words(workspaces), states: words(states) });
+        let request = v1::ListSessionsRequest { filter: filter.clone(), page: None };
+        let sessions = desk.client.list_sessions(request).await.unwrap().into_inner().sessions;
+        let shown: Vec<_> = sessions.iter().map(|session| titles[&session.task_id].as_str()).collect();
+        assert_eq!(shown, expected, "{filter:?}");
+        let request = v1::ListSessionCodeStatsRequest { filter: filter.clone(), page: None };
+        let stats = desk.client.list_session_code_stats(request).await.unwrap().into_inner().stats;
+        let ids = stats.into_iter().map(|stats| stats.session_id);
+        assert!(ids.eq(sessions.into_iter().map(|session| session.id)), "{filter:?}");
+    }
+}
+
+async fn messages_of_every_kind_of_task_are_shown(db: db::Db) {
+    let mut desk = desk(db).await;
+    desk.workspace("one").await;
+    let tasks = [
+        titled("plain"),
+        NewTask { is_ephemeral: true, ..titled("quick") },
+        NewTask { metadata: map(json!({"config_mode": true})), ..titled("config") },
+        NewTask { origin: Some(Origin::AutomationRun), ..titled("run") },
+        titled("away"),
+    ];
+    for new in tasks {
+        let task = desk.task(new).await;
+        let new = NewMessage {
+            session_id: desk.session(&task).await.id,
+            author_type: AuthorType::User,
+            author_id: String::new(),
+            message_type: MessageType::Message,
+            content: task.title.clone(),
+            requests_input: false,
+            metadata: Map::new(),
+        };
+        desk.platform.messages.add(&By::operator(), &new).await.unwrap();
+        if task.title == "away" {
+            desk.platform.tasks.set_archived(&By::operator(), &task.id, true, None).await.unwrap();
+        }
+    }
+    let messages = desk.client.list_messages(v1::ListMessagesRequest::default()).await.unwrap().into_inner().messages;
+    let shown: Vec<_> = messages.iter().map(|message| message.content.as_str()).collect();
+    assert_eq!(shown, ["plain", "quick", "config", "run", "away"]);
+}
+
+async fn a_task_is_in_config_mode_when_its_metadata_says_so_in_any_form(db: db::Db) {
+    let mut desk = desk(db).await;
+    desk.workspace("one").await;
+    let forms = [json!(true), json!(false), json!(1), json!(0), json!("true"), json!("false"), json!(""), json!(null)];
+    for form in forms {
+        desk.task(NewTask { metadata: map(json!({"config_mode": form})), ..titled(&form.to_string()) }).await;
+    }
+    let mut shown = desk.titles(v1::TaskFilter::default()).await;
+    shown.reverse();
+    assert_eq!(shown, ["false", "0", "\"false\"", "\"\"", "null"]);
+}
+
 async fn the_profile_of_a_vanished_executor_has_no_type(db: db::Db) {
     let mut desk = desk(db).await;
     let fields = ExecutorFields {
@@ -193,5 +283,8 @@ on_both_databases!(
     every_stage_of_a_step_is_shown,
     every_session_state_is_shown_and_the_fields_of_a_filter_restrict_each_other,
     messages_name_their_author_and_the_fields_of_a_filter_restrict_each_other,
+    sessions_of_tasks_of_the_host_itself_are_shown_to_who_names_the_task,
+    messages_of_every_kind_of_task_are_shown,
+    a_task_is_in_config_mode_when_its_metadata_says_so_in_any_form,
     the_profile_of_a_vanished_executor_has_no_type,
 );

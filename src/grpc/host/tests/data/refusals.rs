@@ -1,7 +1,7 @@
 //! The words and codes of what is refused (wire.md §4), one table for each call.
 
 use super::*;
-use crate::store::db::tests::on_both_databases;
+use crate::{domain::platform::workflow::WorkflowDraft, store::db::tests::on_both_databases};
 
 fn create() -> v1::CreateTaskRequest {
     v1::CreateTaskRequest { title: "x".to_owned(), ..v1::CreateTaskRequest::default() }
@@ -109,8 +109,11 @@ async fn a_task_that_cannot_be_made_is_refused_with_the_contracts_words(db: db::
 
 async fn what_is_not_there_or_cannot_be_changed_is_refused_with_the_contracts_words(db: db::Db) {
     let mut desk = desk(db).await;
-    desk.workspace("one").await;
+    let workspace = desk.workspace("one").await;
     let task = desk.task(titled("x")).await;
+    let other = WorkflowDraft { name: Some("other".to_owned()), ..WorkflowDraft::default() };
+    let other = desk.platform.workflows.create(&By::operator(), &workspace.id, &other, Some("kanban")).await.unwrap();
+    let foreign = desk.platform.workflows.steps(&Scope::All, &other.id).await.unwrap();
     let not_found = (Code::NotFound, "task \"none\" not found".to_owned());
     let id = || "none".to_owned();
     assert_eq!(refusal(desk.client.get_task(v1::GetTaskRequest { id: id() }).await), not_found);
@@ -134,13 +137,29 @@ async fn what_is_not_there_or_cannot_be_changed_is_refused_with_the_contracts_wo
             invalid("task title is too long: task titles must be 60 characters or fewer"),
         ),
         (
+            v1::UpdateTaskRequest { title: Some("x".repeat(5000)), ..change(&task.id) },
+            invalid("task title is too long: task titles must be 60 characters or fewer"),
+        ),
+        (
             v1::UpdateTaskRequest { workflow_step_id: Some("none".to_owned()), ..change(&task.id) },
             invalid("invalid task workflow: workflow step not found: none"),
         ),
+        (
+            v1::UpdateTaskRequest { workflow_step_id: Some(String::new()), ..change(&task.id) },
+            invalid("invalid task workflow: workflow step not found: "),
+        ),
+        (
+            v1::UpdateTaskRequest { workflow_step_id: Some(foreign[0].id.clone()), ..change(&task.id) },
+            invalid(&format!("invalid task workflow: workflow step not found: {}", foreign[0].id)),
+        ),
     ];
+    let told = desk.told().await.len();
     for (request, expected) in cases {
         assert_eq!(refusal(desk.client.update_task(request.clone()).await), expected, "{request:?}");
     }
+    assert_eq!(desk.told().await.len(), told, "nothing is told of what was refused");
+    let get = v1::GetTaskRequest { id: "a\0b\nc".to_owned() };
+    assert_eq!(refusal(desk.client.get_task(get).await), (Code::NotFound, "task \"a b c\" not found".to_owned()));
 }
 
 async fn a_message_filter_is_bounded_and_its_moments_are_rfc_3339(db: db::Db) {
@@ -163,10 +182,12 @@ async fn a_message_filter_is_bounded_and_its_moments_are_rfc_3339(db: db::Db) {
     );
     let since = v1::MessageFilter { since: Some("yesterday".to_owned()), ..v1::MessageFilter::default() };
     let (code, text) = refusal(list(&mut desk, since).await);
-    assert!(code == Code::InvalidArgument && text.starts_with("since must be RFC3339: "), "{text}");
+    let cause = "the 'year' component could not be parsed";
+    assert_eq!((code, text), (Code::InvalidArgument, format!("since must be RFC3339: {cause}")));
     let until = v1::MessageFilter { until: Some("2026-11-29".to_owned()), ..v1::MessageFilter::default() };
     let (code, text) = refusal(list(&mut desk, until).await);
-    assert!(code == Code::InvalidArgument && text.starts_with("until must be RFC3339: "), "{text}");
+    let cause = "the 'separator' component could not be parsed";
+    assert_eq!((code, text), (Code::InvalidArgument, format!("until must be RFC3339: {cause}")));
 }
 
 async fn a_cursor_that_the_list_did_not_give_is_refused_by_every_list(db: db::Db) {
