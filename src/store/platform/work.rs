@@ -93,12 +93,16 @@ impl PlatformStore {
             return Ok(record::parse("the answer of an idempotency key", &answer)?);
         }
         let done = work(open.clone()).await?;
+        let mut answered = 0;
         if let Some(once) = once {
-            once::remember(open.transaction(), once, &record::json(&done)).await?;
+            let result = record::json(&done);
+            once::remember(open.transaction(), once, &result).await?;
+            answered = once::bytes_of(once, &result);
         }
         let told = open.write_events(unit).await?;
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
         open.commit().await?;
+        self.answered(answered);
         if let Some(bytes) = told {
             failpoint::hit("platform.committed");
             self.told(bytes);
