@@ -139,8 +139,8 @@ struct Host {
 
 /// The tasks that feed the bus from the event log and delete what is old.
 struct PlatformTasks {
-    publisher: JoinHandle<()>,
-    housekeeping: JoinHandle<()>,
+    publisher: AbortOnDropHandle<()>,
+    housekeeping: AbortOnDropHandle<()>,
     stop: CancellationToken,
 }
 
@@ -312,8 +312,9 @@ impl Host {
         let Self { config, run_folder, db, registry, keeper, events, platform, log_files, server, sockets } = self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
-            // Before the plugins: what is told from now on waits in the log for the next start.
-            platform.stop().await;
+            // Before the plugins: what is told from now on waits in the log for the next start. A database that hangs
+            // must leave them the time for a stop in order.
+            platform.stop(limit / 8).await;
             // A quarter is kept for what comes after the requests.
             let (stopped, plugins) = tokio::join!(server.stop(limit / 4 * 3), registry.stop());
             if stopped.unfinished > 0 {
@@ -347,15 +348,24 @@ impl PlatformTasks {
         let stop = CancellationToken::new();
         let publisher = Publisher::new(store.clone(), bus.clone(), config.timing.event_poll, stop.clone());
         let housekeeping = Housekeeping::new(store.clone(), &config.timing, &config.limits, stop.clone());
-        Self { publisher: tokio::spawn(publisher.run()), housekeeping: tokio::spawn(housekeeping.run()), stop }
+        let publisher = AbortOnDropHandle::new(tokio::spawn(publisher.run()));
+        let housekeeping = AbortOnDropHandle::new(tokio::spawn(housekeeping.run()));
+        Self { publisher, housekeeping, stop }
     }
 
-    /// Saves the place in the log. The stop's own deadline bounds it.
-    async fn stop(self) {
+    /// Saves the place in the log, if the database lets it in time.
+    async fn stop(self, limit: Duration) {
         self.stop.cancel();
-        let (publisher, housekeeping) = tokio::join!(self.publisher, self.housekeeping);
-        if let Err(error) = publisher.and(housekeeping) {
-            tracing::error!(%error, "a task of the platform was lost");
+        match timeout(limit, async { tokio::join!(self.publisher, self.housekeeping) }).await {
+            Ok((publisher, housekeeping)) => {
+                if let Err(error) = publisher.and(housekeeping) {
+                    tracing::error!(%error, "a task of the platform was lost");
+                }
+            }
+            Err(_) => tracing::warn!(
+                limit_ms = limit.as_millis(),
+                "the place in the event log was not saved in time; events may come twice after the next start"
+            ),
         }
     }
 }

@@ -288,6 +288,8 @@ pub struct Limits {
     pub event_bytes: u64,
     /// Events of the log together; the oldest are deleted. Default 256 MiB.
     pub event_log_bytes: u64,
+    /// Idempotency keys and their answers together; the oldest are forgotten. Default 256 MiB.
+    pub idempotency_bytes: u64,
     /// Events of plugins and of the operator that wait to be written to the log; one more waits for room, for
     /// `timing.event_timeout` at most. Default 1000.
     pub event_queue: usize,
@@ -384,6 +386,7 @@ impl Default for Limits {
             queue_events: 1000,
             event_bytes: MIB,
             event_log_bytes: 256 * MIB,
+            idempotency_bytes: 256 * MIB,
             event_queue: 1000,
             event_queue_bytes: 32 * MIB,
             lifecycle_queue: 1000,

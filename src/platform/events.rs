@@ -1,12 +1,9 @@
 //! The event log, for its readers.
 
 use super::PlatformError;
-pub use crate::store::platform::{EventFilter, Logged};
+pub use crate::store::platform::{EventFilter, EventPage, Logged};
 use crate::{
-    domain::platform::{
-        Scope,
-        page::{Page, PageRequest},
-    },
+    domain::platform::{Scope, page::PageRequest, text::check_filter},
     store::platform::PlatformStore,
 };
 
@@ -21,13 +18,15 @@ impl Events {
         Self { store }
     }
 
-    /// A page of the log, in the order of the commits.
+    /// A part of the log, in the order of the commits.
     pub async fn list(
         &self,
         scope: &Scope,
         filter: &EventFilter,
         page: &PageRequest,
-    ) -> Result<Page<Logged>, PlatformError> {
+    ) -> Result<EventPage, PlatformError> {
+        check_filter("subject", &filter.subjects)?;
+        check_filter("workspace_id", &filter.workspace_ids)?;
         self.store.events(scope, filter, page).await
     }
 

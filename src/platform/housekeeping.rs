@@ -1,7 +1,7 @@
 //! Deleting what is kept for a time only: old events of the log and old idempotency keys, a little at a time.
 //!
-//! A round comes with time, and early when much was written to the log: whoever writes fast must not fill the disk between
-//! two rounds.
+//! A round comes with time, and early when much was written to the log or for idempotency keys: whoever writes fast must
+//! not fill the disk between two rounds.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 /// Most rows that one transaction deletes: others write between two of them.
 const CHUNK: u64 = 1000;
 
-/// A round comes early when so large a part of the log's bound was written: an eighth.
+/// A round comes early when so large a part of a bound was written: an eighth.
 const EARLY: u64 = 8;
 
 /// Deletes what is too old or too much.
@@ -29,6 +29,7 @@ pub struct Housekeeping {
     event_age: Duration,
     event_bytes: u64,
     key_age: Duration,
+    key_bytes: u64,
     stop: CancellationToken,
 }
 
@@ -42,16 +43,25 @@ impl Housekeeping {
             event_age: timing.event_log_age,
             event_bytes: limits.event_log_bytes,
             key_age: timing.idempotency_age,
+            key_bytes: limits.idempotency_bytes,
             stop,
         }
     }
 
-    /// Runs until it is stopped.
+    /// Runs until it is stopped, in the middle of a round too: what it has begun is rolled back.
     pub async fn run(self) {
-        let (mut pause, mut written) = (self.interval, self.store.written_bytes());
-        while self.wait(pause, written).await {
+        tokio::select! {
+            () = self.rounds() => {}
+            () = self.stop.cancelled() => {}
+        }
+    }
+
+    async fn rounds(&self) {
+        let (mut pause, mut written) = (self.interval, self.written());
+        loop {
+            self.wait(pause, written).await;
             // Before the round: it may miss what is written while it goes on.
-            written = self.store.written_bytes();
+            written = self.written();
             pause = match self.round(OffsetDateTime::now_utc()).await {
                 Ok(true) => self.look,
                 Ok(false) => self.interval,
@@ -63,17 +73,20 @@ impl Housekeeping {
         }
     }
 
-    /// Waits for the next round, for `pause` at most; false when there is none. So many bytes were `written` before the
-    /// last one.
-    async fn wait(&self, pause: Duration, written: u64) -> bool {
+    /// Bytes of events and of keys so far.
+    fn written(&self) -> [u64; 2] {
+        [self.store.written_bytes(), self.store.answered_bytes()]
+    }
+
+    /// Waits for the next round, for `pause` at most. So many bytes were `written` before the last one.
+    async fn wait(&self, pause: Duration, written: [u64; 2]) {
         let due = Instant::now() + pause;
         loop {
-            tokio::select! {
-                () = tokio::time::sleep(self.look) => {}
-                () = self.stop.cancelled() => return false,
-            }
-            if Instant::now() >= due || self.store.written_bytes() - written > self.event_bytes / EARLY {
-                return true;
+            tokio::time::sleep(self.look).await;
+            let [events, keys] = self.written();
+            let much = events - written[0] > self.event_bytes / EARLY || keys - written[1] > self.key_bytes / EARLY;
+            if much || Instant::now() >= due {
+                return;
             }
         }
     }
@@ -83,9 +96,12 @@ impl Housekeeping {
         let published = self.store.event_cursor(publisher::CURSOR).await?;
         let keep = Retention { before: now - self.event_age, bytes: self.event_bytes, limit: CHUNK };
         let until = self.store.prunable_until(keep).await?.unwrap_or(0);
-        while self.store.delete_events(until.min(published), CHUNK).await? == CHUNK && !self.stop.is_cancelled() {}
-        let keys_before = now - self.key_age;
-        while self.store.forget_keys(keys_before, CHUNK).await? == CHUNK && !self.stop.is_cancelled() {}
+        while self.store.delete_events(until.min(published), CHUNK).await? == CHUNK {}
+        let too_old = now - self.key_age;
+        while self.store.forget_keys(too_old, CHUNK).await? >= CHUNK {}
+        if let Some(too_much) = self.store.excess_keys(self.key_bytes).await? {
+            while self.store.forget_keys(too_much, CHUNK).await? >= CHUNK {}
+        }
         Ok(until > published)
     }
 }

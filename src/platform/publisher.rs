@@ -40,7 +40,8 @@ struct Progress {
 
 impl Publisher {
     /// `poll` is the pause between two looks, and between two attempts while the database is not available;
-    /// `stop` has it save its place and end; what is in the log then is published at the next start.
+    /// `stop` has it save its place and end, also while it waits for the database; what is in the log then is published
+    /// at the next start.
     pub fn new(store: PlatformStore, bus: EventBusHandle, poll: Duration, stop: CancellationToken) -> Self {
         let committed = store.committed();
         Self { store, bus, committed, poll, stop }
@@ -52,45 +53,55 @@ impl Publisher {
         let mut progress = Progress { published: begun, saved: begun };
         let mut save_at = Instant::now() + self.poll;
         let mut told = false;
-        while !self.stop.is_cancelled() {
-            let more = match self.publish(&mut progress).await {
-                Ok(more) => {
-                    told = false;
-                    more
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut told, true) {
-                        tracing::warn!(%error, "events wait in the log");
+        let publishing = async {
+            loop {
+                let more = match self.publish(&mut progress).await {
+                    Ok(more) => {
+                        told = false;
+                        more
                     }
-                    false
+                    Err(error) => {
+                        if !std::mem::replace(&mut told, true) {
+                            tracing::warn!(%error, "events wait in the log");
+                        }
+                        false
+                    }
+                };
+                if Instant::now() >= save_at {
+                    self.save(&mut progress).await;
+                    save_at = Instant::now() + self.poll;
                 }
-            };
-            if Instant::now() >= save_at {
-                self.save(&mut progress).await;
-                save_at = Instant::now() + self.poll;
+                if more {
+                    // A long log must not keep the stop from being seen.
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                tokio::select! {
+                    () = self.committed.notified(), if !told => {}
+                    () = tokio::time::sleep(self.poll) => {}
+                }
             }
-            if more {
-                continue;
-            }
-            tokio::select! {
-                () = self.committed.notified(), if !told => {}
-                () = tokio::time::sleep(self.poll) => {}
-                () = self.stop.cancelled() => {}
-            }
+        };
+        tokio::select! {
+            () = publishing => {}
+            () = self.stop.cancelled() => {}
         }
         self.save(&mut progress).await;
     }
 
     async fn begin(&self) -> Option<i64> {
-        loop {
-            match self.store.event_cursor(CURSOR).await {
-                Ok(seq) => return Some(seq),
-                Err(error) => tracing::warn!(%error, "the event log cannot be read"),
+        let begin = async {
+            loop {
+                match self.store.event_cursor(CURSOR).await {
+                    Ok(seq) => return seq,
+                    Err(error) => tracing::warn!(%error, "the event log cannot be read"),
+                }
+                tokio::time::sleep(self.poll).await;
             }
-            tokio::select! {
-                () = tokio::time::sleep(self.poll) => {}
-                () = self.stop.cancelled() => return None,
-            }
+        };
+        tokio::select! {
+            seq = begin => Some(seq),
+            () = self.stop.cancelled() => None,
         }
     }
 

@@ -6,13 +6,16 @@ use crate::{
         Scope,
         event::{self, Happened},
         page::{Page, PageRequest},
-        refusal::Refusal,
+        refusal::{Kind, Refusal},
         template,
         workflow::WorkflowDraft,
         workspace::{Workspace, WorkspaceDraft},
     },
     store::platform::PlatformStore,
 };
+
+/// Most rows of a kind that go with a workspace in one transaction.
+const ROWS: u64 = 2000;
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -79,6 +82,12 @@ impl Workspaces {
 
     /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
     /// for all that went with it.
+    ///
+    /// One with few rows goes in one transaction. Of a large one the tasks go first, [`ROWS`] rows at a time: one
+    /// statement for all of them would take longer than `timing.database_timeout`, and nobody else could write while it
+    /// runs. So it is seen to shrink, and is told of as deleted when it is gone. It is not hidden before: that would cost every
+    /// read a look at whose each row is, for something that happens seldom and takes seconds. A host that ends meanwhile
+    /// leaves it with fewer tasks and the same version: the same request then deletes the rest.
     pub async fn delete(
         &self,
         by: &By,
@@ -86,16 +95,49 @@ impl Workspaces {
         confirm_name: &str,
         expected: Option<i64>,
     ) -> Result<(), PlatformError> {
-        let work = |work: crate::store::platform::Work| async move {
-            let mut workspace: Workspace = work.get(id).await?;
-            workspace.expect(expected)?;
-            if workspace.name != confirm_name {
-                return Err(Refusal::NotConfirmed.into());
-            }
-            work.delete::<Workspace>(id).await?;
-            work.tell(event::workspace(Happened::Deleted, &workspace));
-            Ok(())
-        };
-        self.store.write(&by.scope, by.once.as_ref(), work).await
+        self.delete_by(by, id, confirm_name, expected, ROWS).await
     }
+
+    /// As [`Self::delete`], at most about `rows` rows in a transaction.
+    pub(super) async fn delete_by(
+        &self,
+        by: &By,
+        id: &str,
+        confirm_name: &str,
+        expected: Option<i64>,
+        rows: u64,
+    ) -> Result<(), PlatformError> {
+        let mut confirmed = false;
+        loop {
+            let work = |work: crate::store::platform::Work| async move {
+                let mut workspace: Workspace = work.get(id).await?;
+                if !confirmed {
+                    workspace.expect(expected)?;
+                    if workspace.name != confirm_name {
+                        return Err(Refusal::NotConfirmed.into());
+                    }
+                }
+                if work.is_large(id, rows).await? {
+                    return Err(too_large(id).into());
+                }
+                work.delete::<Workspace>(id).await?;
+                work.tell(event::workspace(Happened::Deleted, &workspace));
+                Ok(())
+            };
+            let done = self.store.write(&by.scope, by.once.as_ref(), work).await;
+            match done {
+                // Its idempotency key was not used up: nothing of the transaction is kept.
+                Err(PlatformError::Refused(refusal)) if refusal == too_large(id) => {
+                    confirmed = true;
+                    self.store.clear_workspace(id, rows).await?;
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// What the transaction that would delete it is given up with.
+fn too_large(id: &str) -> Refusal {
+    Refusal::NotEmpty { kind: Kind::Workspace, id: id.to_owned(), holds: "many rows" }
 }

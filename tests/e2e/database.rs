@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     on_databases,
-    support::{Guest, Host, Package, Settings, eventually, eventually_some},
+    support::{Database, Guest, Host, Package, Settings, eventually, eventually_some},
 };
 
 const FAST: &str = r#"
@@ -214,4 +214,22 @@ async fn the_health_command_tells_a_ready_host_from_one_that_is_not() {
     let (code, text) = health(&[]).await;
     assert_eq!(code, Some(1));
     assert!(text.contains("host.json"), "{text}");
+}
+
+/// The place in the log cannot be saved: the stop must not wait for it until there is no time left for the plugins.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plugins_are_stopped_in_order_while_the_database_hangs() {
+    let Some(settings) = Database::Postgres.settings("[timing]\nshutdown_timeout = \"12s\"\n").await else { return };
+    let (_, url) = settings.env.iter().find(|(name, _)| name == "DATABASE_URL").expect("its address").clone();
+    let mut host = Host::start_with(settings).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    let hang = "CREATE FUNCTION hang() RETURNS trigger AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END' LANGUAGE plpgsql; \
+                CREATE TRIGGER hang BEFORE INSERT OR UPDATE ON event_cursor FOR EACH ROW EXECUTE FUNCTION hang()";
+    test_postgres::execute(&url, hang).await;
+    host.publish("test.last", json!({})).await;
+    host.events("demo", 1).await;
+    assert_eq!(host.stop().await, Some(0));
+    let log = host.log();
+    assert!(log.contains("the place in the event log was not saved in time"), "{log}");
+    assert!(log.contains("all plugins have stopped"), "{log}");
 }

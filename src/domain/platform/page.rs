@@ -1,5 +1,7 @@
 //! Parts of lists: how many rows and bytes, after which row, and what follows.
 
+use std::collections::BTreeSet;
+
 use super::{
     cursor::{self, Key, List},
     refusal::Refusal,
@@ -99,6 +101,15 @@ pub fn ids(values: &[String]) -> Option<Vec<String>> {
     kept.sort_unstable();
     kept.dedup();
     Some(kept)
+}
+
+/// The words of a filter that its vocabulary knows, each once.
+pub fn known<T: Copy>(
+    words: &[String],
+    of: fn(&str) -> Option<T>,
+    as_str: fn(T) -> &'static str,
+) -> BTreeSet<&'static str> {
+    words.iter().filter_map(|word| of(word)).map(as_str).collect()
 }
 
 #[cfg(test)]

@@ -60,6 +60,8 @@ pub enum Class {
     Conflict,
     /// 403, `PermissionDenied`.
     Forbidden,
+    /// It was there and is no more: 410, `OutOfRange`.
+    Gone,
 }
 
 /// Why not.
@@ -179,6 +181,15 @@ pub enum Refusal {
     /// A cursor that this list did not give.
     #[error("page cursor is not valid: pass next_cursor of the same list as it was given, or none for the first page")]
     BadCursor,
+    /// A reader of the log was overtaken by its retention.
+    #[error(
+        "events after this cursor are no longer kept: read the present state of what you follow, then go on from the \
+         cursor in details.oldest"
+    )]
+    CursorExpired {
+        /// The cursor before the oldest event that is kept.
+        oldest: String,
+    },
     /// Too many values in a message filter (wire.md §4).
     #[error("message filter has {count} session/task/type values, max {limit}")]
     MessageFilterTooLarge {
@@ -245,6 +256,7 @@ impl Refusal {
             Self::Stale { .. } => Class::Stale,
             Self::NotEmpty { .. } | Self::SessionOver(_) | Self::MixedTree | Self::KeyReused => Class::Conflict,
             Self::ForeignTree | Self::ForeignProvider(_) => Class::Forbidden,
+            Self::CursorExpired { .. } => Class::Gone,
             Self::Required(_)
             | Self::TitleTooLong
             | Self::NoDefaultWorkspace

@@ -81,6 +81,7 @@ pub fn of_refusal(refusal: Refusal) -> Status {
         Class::Stale => Code::Aborted,
         Class::Conflict => Code::FailedPrecondition,
         Class::Forbidden => Code::PermissionDenied,
+        Class::Gone => Code::OutOfRange,
     };
     Status::new(code, refusal.to_string())
 }

@@ -23,10 +23,12 @@ pub(super) fn describe_refusal(refusal: &Refusal) -> Described {
         Class::Stale => StatusCode::PRECONDITION_FAILED,
         Class::Conflict => StatusCode::CONFLICT,
         Class::Forbidden => StatusCode::FORBIDDEN,
+        Class::Gone => StatusCode::GONE,
     };
     let described = plain(status, code(refusal), refusal);
     match refusal {
         Refusal::Stale { expected, found, .. } => described.with_details(json!({"expected": expected, "found": found})),
+        Refusal::CursorExpired { oldest } => described.with_details(json!({"oldest": oldest})),
         _ => described,
     }
 }
@@ -45,6 +47,7 @@ fn code(refusal: &Refusal) -> &'static str {
         _ => match refusal.class() {
             Class::Stale => "version_mismatch",
             Class::Forbidden => "forbidden",
+            Class::Gone => "cursor_expired",
             Class::Conflict => "conflict",
             Class::NotFound => "not_found",
             Class::Invalid => "invalid_field",
@@ -90,10 +93,13 @@ mod tests {
             (Refusal::ForeignTree, (403, "forbidden")),
             (Refusal::TitleTooLong, (400, "invalid_field")),
             (Refusal::BadCursor, (400, "invalid_cursor")),
+            (Refusal::CursorExpired { oldest: "c".to_owned() }, (410, "cursor_expired")),
         ] {
             assert_eq!(shown(&refusal.into()), expected);
         }
         assert_eq!(describe(&stale.into()).details, json!({"expected": 1, "found": 2}));
+        let expired = Refusal::CursorExpired { oldest: "c".to_owned() };
+        assert_eq!(describe(&expired.into()).details, json!({"oldest": "c"}));
     }
 
     #[test]

@@ -6,14 +6,11 @@ use time::OffsetDateTime;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::parts::Part;
+use super::parts::request as request_of;
 use crate::{
     domain::{
         action::Action,
-        platform::{
-            Map,
-            page::{DEFAULT_LIMIT, Page},
-        },
+        platform::{Map, page::DEFAULT_LIMIT},
     },
     http::{
         ApiError, Services,
@@ -21,12 +18,13 @@ use crate::{
         endpoint::{Endpoint, get},
         query::Query,
     },
-    platform::events::EventFilter,
+    platform::events::{EventFilter, EventPage},
 };
 
 pub static ROUTES: &[Endpoint] = &[get("/api/v1/events", Action::EventRead, || web::to(list))
     .about("The log of events, the oldest first: everything that was told, in the order of the commits")
     .query::<EventQuery>()
+    .refuses(&[410])
     .gives::<EventList>(200)];
 
 /// Which events.
@@ -64,9 +62,9 @@ struct EventView {
 #[derive(Debug, Serialize, ToSchema)]
 struct EventList {
     events: Vec<EventView>,
-    /// Where to go on, also when there is nothing yet.
+    /// Where to go on, also when nothing was found.
     cursor: String,
-    /// Whether there is more now.
+    /// Whether there may be more now; also when nothing was found in the part that was looked at.
     has_more: bool,
 }
 
@@ -81,12 +79,9 @@ async fn list(
         words.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let filter = EventFilter { subjects: words(query.subject), workspace_ids: words(query.workspace_id) };
-    let after = query.after.unwrap_or_default();
-    let part = Part::new(Some(query.limit.unwrap_or(DEFAULT_LIMIT)), Some(after.clone()));
-    let page = part.rows(async |page| service.list(&scope, &filter, &page).await).await?;
-    let has_more = page.has_more();
-    let Page { items, .. } = page;
-    let events: Vec<_> = items
+    let page = request_of(query.limit.unwrap_or(DEFAULT_LIMIT), &query.after.unwrap_or_default())?;
+    let EventPage { items, cursor, has_more } = service.list(&scope, &filter, &page).await?;
+    let events = items
         .into_iter()
         .map(|event| EventView {
             cursor: service.cursor_after(&event),
@@ -97,6 +92,5 @@ async fn list(
             payload: event.payload,
         })
         .collect();
-    let cursor = events.last().map_or(after, |event| event.cursor.clone());
-    Ok(HttpResponse::Ok().json(EventList { events, cursor, has_more }))
+    Ok(HttpResponse::Ok().json(EventList { events, cursor: cursor.unwrap_or_default(), has_more }))
 }

@@ -82,7 +82,8 @@ impl Part {
     }
 }
 
-fn request(limit: u32, cursor: &str) -> Result<PageRequest, ApiError> {
+/// A page as clients ask for it.
+pub fn request(limit: u32, cursor: &str) -> Result<PageRequest, ApiError> {
     match i32::try_from(limit) {
         Ok(rows) if (1..=MAX_LIMIT).contains(&limit) => Ok(PageRequest::new(rows, cursor)),
         _ => Err(ApiError::Query(format!("limit must be a number from 1 to {MAX_LIMIT}"))),

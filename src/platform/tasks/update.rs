@@ -1,11 +1,15 @@
 //! Changing, moving and putting away tasks (host-data.md §6.2; steps are checked and moves told, §11 row 5).
 
+use std::collections::BTreeSet;
+
 use super::{BulkMove, Moved, create::parent_in, resolved, tell_updated};
 use crate::{
     domain::platform::{
         event,
         refusal::{Kind, Refusal},
+        session::SessionSummary,
         task::{RepositoryDraft, RepositoryRef, Task, TaskPatch},
+        text::may_be_id,
         workflow::{Step, Workflow},
     },
     platform::{PlatformError, Versioned as _},
@@ -62,7 +66,7 @@ pub(super) async fn move_to(
     let mut task = work.task(id).await?;
     task.expect(expected)?;
     let step = check_place(work, &task.workspace_id, place).await?;
-    Ok(Moved { task: moved(work, task, place).await?, step })
+    Ok(Moved { task: save(work, task.clone(), placed(task, place)).await?, step })
 }
 
 pub(super) async fn bulk_move(work: &Work, bulk: &BulkMove) -> Result<u64, PlatformError> {
@@ -70,21 +74,29 @@ pub(super) async fn bulk_move(work: &Work, bulk: &BulkMove) -> Result<u64, Platf
     let source: Workflow = work.peek(&bulk.source_workflow_id).await?.ok_or_else(not_found)?;
     let place = Place { workflow_id: &bulk.target_workflow_id, step_id: &bulk.target_step_id, position: None };
     check_place(work, &source.workspace_id, place).await?;
-    let steps = work.steps_of(&source.id).await?;
-    let wanted = |step: &&Step| bulk.source_step_id.is_empty() || step.id == bulk.source_step_id;
-    let mut tasks = Vec::new();
-    for step in steps.iter().filter(wanted) {
-        tasks.extend(work.tasks_of_step(&step.id, MAX_BULK as u64 + 1).await?);
-    }
-    if tasks.len() <= MAX_BULK {
-        tasks.retain(|task| bulk.task_ids.is_empty() || bulk.task_ids.contains(&task.id));
-    }
-    if tasks.len() > MAX_BULK {
-        return Err(Refusal::TooMany { field: "task_ids", count: tasks.len(), limit: MAX_BULK }.into());
-    }
+    let bounded = |count: usize| match count > MAX_BULK {
+        true => Err(Refusal::TooMany { field: "task_ids", count, limit: MAX_BULK }),
+        false => Ok(()),
+    };
+    let ids: BTreeSet<&str> = bulk.task_ids.iter().map(String::as_str).collect();
+    bounded(ids.len())?;
+    let ids = ids.into_iter().filter(|id| may_be_id(id)).collect::<Vec<_>>();
+    let ids = (!bulk.task_ids.is_empty()).then_some(ids.as_slice());
+    let step = match bulk.source_step_id.as_str() {
+        "" => None,
+        step => Some(check_step(work, &source.id, step).await?.id),
+    };
+    let tasks = work.tasks_of_workflow(&source.id, step.as_deref(), ids, MAX_BULK as u64 + 1).await?;
+    bounded(tasks.len())?;
+    let ids: Vec<_> = tasks.iter().map(|task| task.id.clone()).collect();
+    let mut sessions = work.session_summaries(&ids).await?;
     let count = tasks.len() as u64;
     for task in tasks {
-        moved(work, task, place).await?;
+        let sessions = sessions.remove(&task.id).unwrap_or_default();
+        let (before, task) = (task.clone(), placed(task, place));
+        if let Some(task) = kept(work, &before, task).await? {
+            tell(work, &before, &task, &sessions);
+        }
     }
     Ok(count)
 }
@@ -123,32 +135,42 @@ async fn check_step(work: &Work, workflow_id: &str, step_id: &str) -> Result<Ste
     }
 }
 
-async fn moved(work: &Work, mut task: Task, place: Place<'_>) -> Result<Task, PlatformError> {
-    let before = task.clone();
+fn placed(mut task: Task, place: Place<'_>) -> Task {
     place.workflow_id.clone_into(&mut task.workflow_id);
     task.workflow_step_id = Some(place.step_id.to_owned());
     task.position = place.position.unwrap_or(task.position);
-    save(work, before, task).await
+    task
 }
 
 /// Writes a task that may have changed, and tells what has.
-async fn save(work: &Work, before: Task, mut task: Task) -> Result<Task, PlatformError> {
-    if task == before {
-        return Ok(task);
+async fn save(work: &Work, before: Task, task: Task) -> Result<Task, PlatformError> {
+    let Some(task) = kept(work, &before, task).await? else { return Ok(before) };
+    let sessions = work.session_summary(&task.id).await?;
+    tell(work, &before, &task, &sessions);
+    Ok(task)
+}
+
+/// Writes a task that may have changed; none when it has not.
+async fn kept(work: &Work, before: &Task, mut task: Task) -> Result<Option<Task>, PlatformError> {
+    if task == *before {
+        return Ok(None);
     }
     task.touch(work.now());
     work.update(&task).await?;
-    let sessions = work.session_summary(&task.id).await?;
+    Ok(Some(task))
+}
+
+/// Tells how a task has changed.
+fn tell(work: &Work, before: &Task, task: &Task, sessions: &SessionSummary) {
     if task.state != before.state {
-        work.tell(event::task_state_changed(&task, &sessions, before.state));
+        work.tell(event::task_state_changed(task, sessions, before.state));
     }
     let old_workflow = (task.workflow_id != before.workflow_id).then_some(before.workflow_id.as_str());
-    work.tell(event::task_updated(&task, &sessions, old_workflow));
+    work.tell(event::task_updated(task, sessions, old_workflow));
     if old_workflow.is_some() || task.workflow_step_id != before.workflow_step_id {
         let from_step = before.workflow_step_id.as_deref();
-        work.tell(event::task_moved(&task, &sessions, &before.workflow_id, from_step));
+        work.tell(event::task_moved(task, sessions, &before.workflow_id, from_step));
     }
-    Ok(task)
 }
 
 /// The new parent; empty for none. A task with parts cannot become one.

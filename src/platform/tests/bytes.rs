@@ -200,9 +200,9 @@ async fn large_tasks_and_their_work_come_whole_in_pages_that_can_be_sent(db: Db)
         let bytes = page.items.iter().map(|event| serde_json::to_string(&event.payload).unwrap().len()).sum::<usize>();
         assert!(bytes <= MAX_BYTES || page.items.len() == 1, "{} events of {bytes} bytes", page.items.len());
         listed.extend(page.items);
-        match page.next_cursor {
-            None => break,
-            Some(next) => cursor = next,
+        cursor = page.cursor.unwrap_or_default();
+        if !page.has_more {
+            break;
         }
     }
     assert!(listed == logged, "{} events of {}", listed.len(), logged.len());

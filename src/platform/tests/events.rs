@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sea_orm::ConnectionTrait;
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -158,16 +159,128 @@ async fn the_log_is_read_page_by_page(db: Db) {
     let events = &world.platform.events;
     let created = EventFilter { subjects: vec!["task.created".to_owned()], ..EventFilter::default() };
     let first = events.list(&Scope::All, &created, &PageRequest::new(2, "")).await.unwrap();
-    assert_eq!(first.items.len(), 2);
-    let rest =
-        events.list(&Scope::All, &created, &PageRequest::new(2, first.next_cursor.as_deref().unwrap())).await.unwrap();
-    assert_eq!((rest.items.len(), rest.next_cursor.clone()), (1, None));
+    assert_eq!((first.items.len(), first.has_more), (2, true));
+    assert_eq!(first.cursor, Some(events.cursor_after(&first.items[1])));
+    let rest = events.list(&Scope::All, &created, &PageRequest::new(2, &first.cursor.unwrap())).await.unwrap();
+    assert_eq!((rest.items.len(), rest.has_more), (1, false));
     let end = events.cursor_after(&rest.items[0]);
+    assert_eq!(rest.cursor.as_ref(), Some(&end));
     let after = async || events.list(&Scope::All, &created, &PageRequest::new(2, &end)).await.unwrap().items.len();
     assert_eq!(after().await, 0);
     world.task("later").await;
     assert_eq!(after().await, 1, "the end of the log goes on");
     assert_eq!(refused(events.list(&Scope::All, &created, &PageRequest::new(2, "7")).await), Refusal::BadCursor);
+}
+
+/// Many events of a subject that nobody asks for.
+async fn put(db: &Db, count: u32) {
+    tamper(
+        db,
+        &format!(
+            "INSERT INTO event_log (event_id, subject, workspace_id, size_bytes, created_at, payload) \
+             WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count}) \
+             SELECT 'filler ' || i, 'filler', '', 10, 1, '{{}}' FROM n"
+        ),
+    )
+    .await;
+}
+
+async fn a_filter_that_matches_little_goes_on_behind_what_was_looked_at(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let events = &world.platform.events;
+    let of = |subject: &str| EventFilter { subjects: vec![subject.to_owned()], ..EventFilter::default() };
+    let page = async |filter: &EventFilter, cursor: &str| {
+        let page = events.list(&Scope::All, filter, &PageRequest::new(50, cursor)).await.unwrap();
+        (page.items.len(), page.cursor.unwrap_or_default(), page.has_more)
+    };
+    assert_eq!(events.list(&Scope::All, &of("x"), &PageRequest::default()).await.unwrap().items, []);
+    put(&db, 12_000).await;
+    world.workspace("two").await;
+    let (found, cursor, has_more) = page(&of("workspace.created"), "").await;
+    assert_eq!((found, has_more), (1, true), "the second is far behind");
+    let (found, cursor, has_more) = page(&of("workspace.created"), &cursor).await;
+    assert_eq!((found, has_more), (1, false));
+    assert_eq!(page(&of("workspace.created"), &cursor).await, (0, cursor.clone(), false));
+    world.task("behind the end").await;
+    assert_eq!(page(&of("task.created"), &cursor).await.0, 1);
+
+    // Subjects and workspaces are no ids: plugins choose them, up to 512 bytes.
+    let subject = format!("plugin.acme.{}", "x".repeat(400));
+    let event = NewEvent { subject: subject.clone(), workspace_id: "w".repeat(300), payload: Map::new() };
+    let entry = Entry { id: Uuid::now_v7(), event, about: None, at: OffsetDateTime::now_utc() };
+    world.store.append(&[entry], false).await.unwrap();
+    let long = EventFilter { workspace_ids: vec!["w".repeat(300), "a\0".to_owned()], ..of(&subject) };
+    assert_eq!(page(&long, &cursor).await.0, 1);
+    assert_eq!(page(&of("a\0"), &cursor).await.0, 0);
+    let flood = EventFilter { subjects: vec!["x".to_owned(); 5001], ..EventFilter::default() };
+    let refusal = text(events.list(&Scope::All, &flood, &PageRequest::default()).await);
+    assert_eq!(refusal, "subject has 5001 entries, at most 5000 are allowed");
+}
+
+async fn an_event_that_cannot_be_read_holds_no_reader_up(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    tamper(&db, "UPDATE event_log SET payload = 'x' WHERE seq = 2").await;
+    tamper(&db, "UPDATE event_log SET event_id = 'x' WHERE seq = 6").await;
+    let events = &world.platform.events;
+    let page = PageRequest::new(2, "");
+    let first = events.list(&Scope::All, &EventFilter::default(), &page).await.unwrap();
+    assert_eq!(first.items.iter().map(|event| event.seq).collect::<Vec<_>>(), [1]);
+    let page = PageRequest::new(50, &first.cursor.unwrap());
+    let rest = events.list(&Scope::All, &EventFilter::default(), &page).await.unwrap();
+    assert_eq!(rest.items.iter().map(|event| event.seq).collect::<Vec<_>>(), [3, 4, 5]);
+    let end = events.list(&Scope::All, &EventFilter::default(), &PageRequest::new(50, &rest.cursor.unwrap())).await;
+    assert_eq!(end.unwrap().items, [], "the last one is passed too");
+}
+
+async fn a_reader_that_retention_has_overtaken_is_told(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let (events, log) = (&world.platform.events, world.log().await);
+    let list = async |cursor: &str, filter: &EventFilter| {
+        let page = events.list(&Scope::All, filter, &PageRequest::new(50, cursor)).await?;
+        Ok::<_, PlatformError>(page.items.iter().map(|event| event.seq).collect::<Vec<_>>())
+    };
+    let (all, some) = (
+        EventFilter::default(),
+        EventFilter { subjects: vec!["workflow_step.created".to_owned()], ..EventFilter::default() },
+    );
+    world.store.delete_events(3, 100).await.unwrap();
+    let oldest = events.cursor_after(&log[2]);
+    for filter in [&all, &some] {
+        let expired = refused(list(&events.cursor_after(&log[1]), filter).await);
+        assert_eq!(expired, Refusal::CursorExpired { oldest: oldest.clone() });
+        assert_eq!(list(&oldest, filter).await.unwrap(), [4, 5, 6], "it has seen all that is gone");
+        assert_eq!(list("", filter).await.unwrap(), [4, 5, 6], "from the oldest that is kept");
+    }
+    world.store.delete_events(6, 100).await.unwrap();
+    let expired = refused(list(&oldest, &all).await);
+    assert_eq!(expired, Refusal::CursorExpired { oldest: events.cursor_after(&log[5]) }, "also of an empty log");
+    assert_eq!(list(&events.cursor_after(&log[5]), &all).await.unwrap(), [0i64; 0]);
+}
+
+/// A publisher whose database does not answer ends when it is told to.
+#[actix::test]
+async fn a_publisher_ends_while_it_waits_for_the_database() {
+    let Some(db) = postgres().await else { return };
+    let world = World::new(db.clone());
+    let hang = "ALTER TABLE event_log RENAME TO elsewhere; \
+                CREATE VIEW event_log AS SELECT elsewhere.* FROM pg_sleep(25) AS pause, elsewhere";
+    tamper(&db, hang).await;
+    let stop = CancellationToken::new();
+    let publisher = Publisher::new(world.store.clone(), EventBusHandle::new(1 << 20), POLL, stop.clone());
+    let publisher = tokio::spawn(publisher.run());
+    let waits = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'";
+    let waits = sea_orm::Statement::from_string(sea_orm::DbBackend::Postgres, waits);
+    let begun = tokio::time::Instant::now();
+    while db.reader().query_one_raw(waits.clone()).await.unwrap().is_none() {
+        assert!(begun.elapsed() < DEADLINE, "the publisher does not read");
+        tokio::time::sleep(POLL).await;
+    }
+    stop.cancel();
+    let limit = Duration::from_secs(10);
+    tokio::time::timeout(limit, publisher).await.expect("long before the read ends").unwrap();
 }
 
 async fn old_events_go_by_age_and_by_size_and_none_before_it_is_published(db: Db) {
@@ -258,6 +371,9 @@ on_both_databases!(
     numbers_of_events_are_in_the_order_of_the_commits,
     events_of_no_change_are_in_the_log_too,
     the_log_is_read_page_by_page,
+    a_filter_that_matches_little_goes_on_behind_what_was_looked_at,
+    an_event_that_cannot_be_read_holds_no_reader_up,
+    a_reader_that_retention_has_overtaken_is_told,
     old_events_go_by_age_and_by_size_and_none_before_it_is_published,
     housekeeping_deletes_what_was_published_and_is_too_old,
     much_that_is_written_is_looked_through_early,

@@ -9,7 +9,7 @@ use crate::{
         task::{Show, TaskFilter, TaskPatch},
     },
     store::{
-        db::tests::{on_both_databases, tamper},
+        db::tests::{connect, on_both_databases, tamper},
         platform::TaskQuery,
     },
 };
@@ -199,7 +199,79 @@ async fn every_list_walks_to_its_end_and_refuses_a_foreign_cursor(db: Db) {
     }
 }
 
+/// The bound of a filter is of values for each field; all fields at their bound are one statement still.
+async fn filters_at_their_bounds_are_answered(db: Db) {
+    use crate::domain::platform::{
+        message::{self, MessageFilter},
+        session::{NewSession, SessionFilter},
+        text::MAX_FILTER_VALUES,
+    };
+    let world = World::new(db);
+    let (by, all, page, platform) = (By::operator(), &Scope::All, &PageRequest::default(), &world.platform);
+    let workspace = world.workspace("one").await;
+    let (board, _) = world.board(&workspace).await;
+    let task = world.task("x").await;
+    let session =
+        platform.sessions.create(&by, &NewSession { task_id: task.id.clone(), ..Default::default() }).await.unwrap();
+    let among =
+        |count: usize, id: &str| (1..count).map(|n| format!("none{n}")).chain([id.to_owned()]).collect::<Vec<_>>();
+    for leading in [1, 7, 16, 17, MAX_FILTER_VALUES] {
+        let filter = TaskFilter {
+            workflow_ids: among(leading, &board.id),
+            workspace_ids: among(MAX_FILTER_VALUES, &workspace.id),
+            states: vec![task.state.as_str().to_owned(); MAX_FILTER_VALUES],
+            text: Some("x".to_owned()),
+            ..TaskFilter::default()
+        };
+        let found = platform.tasks.list(all, &filter, page).await.unwrap().items;
+        assert_eq!(found, std::slice::from_ref(&task), "{leading}");
+        let part = TaskQuery { offset: 0, limit: 10 };
+        assert_eq!(platform.tasks.list_at(all, &filter, part).await.unwrap(), (found, 1), "{leading}");
+        let filter = SessionFilter {
+            task_ids: among(leading, &task.id),
+            workspace_ids: among(MAX_FILTER_VALUES, &workspace.id),
+            states: vec![session.state.as_str().to_owned(); MAX_FILTER_VALUES],
+        };
+        let found = platform.sessions.list(all, &filter, page).await.unwrap().items;
+        assert_eq!(found, std::slice::from_ref(&session), "{leading}");
+        assert_eq!(platform.code.stats(all, &filter, page).await.unwrap().items.len(), 1, "{leading}");
+    }
+    let filter = MessageFilter {
+        session_ids: among(16, &session.id),
+        task_ids: among(8, &task.id),
+        types: vec!["content".to_owned(); message::MAX_FILTER_VALUES - 24],
+        ..MessageFilter::default()
+    };
+    assert_eq!(platform.messages.list(all, &filter, true, page).await.unwrap().items, []);
+}
+
+/// Only the letters a to z are the same whatever their case, also where the database's language knows more.
+async fn a_text_is_found_whatever_language_the_database_has(db: Db) {
+    let world = World::new(db);
+    world.workspace("one").await;
+    let made = world.task("\u{c4}RGER im B\u{dc}RO").await;
+    for (text, count) in
+        [("\u{c4}rger", 1), ("\u{c4}RGER", 1), ("b\u{dc}ro", 1), ("IM", 1), ("\u{e4}rger", 0), ("b\u{fc}ro", 0)]
+    {
+        let filter = TaskFilter { text: Some(text.to_owned()), ..TaskFilter::default() };
+        let found = world.platform.tasks.list(&Scope::All, &filter, &PageRequest::default()).await.unwrap().items;
+        assert_eq!(found, vec![made.clone(); count], "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_is_found_in_a_database_of_another_language() {
+    let Some(server) = test_postgres::Server::shared() else { return };
+    let name = format!("kandev_test_{}", uuid::Uuid::new_v4().simple());
+    let create = format!("CREATE DATABASE {name} TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'de-DE' LOCALE 'C'");
+    server.execute("postgres", &create).await;
+    let db = connect(&server.address(&name)).await.unwrap();
+    a_text_is_found_whatever_language_the_database_has(db).await;
+}
+
 on_both_databases!(
+    filters_at_their_bounds_are_answered,
+    a_text_is_found_whatever_language_the_database_has,
     pages_of_tasks_are_the_whole_list_in_its_order_for_every_filter,
     a_walk_sees_each_old_row_once_while_rows_are_added_and_deleted,
     every_list_walks_to_its_end_and_refuses_a_foreign_cursor,

@@ -6,12 +6,13 @@ use crate::{
         profile::AgentProfileFields,
         refusal::Class,
         repository::{RemoteRepository, RepositoryFields},
+        session::NewSession,
         task::{Launch, RepositoryDraft, RepositoryRef, TaskPatch},
         words::{PlanMode, Priority, TaskState},
         workflow::WorkflowDraft,
     },
     platform::tasks::BulkMove,
-    store::db::tests::on_both_databases,
+    store::db::tests::{on_both_databases, postgres},
 };
 
 fn patch() -> TaskPatch {
@@ -366,6 +367,79 @@ async fn a_move_is_checked_and_told_after_the_update(db: Db) {
     assert_eq!(found.workflow_step_id.as_ref(), Some(&other_steps[3].id));
 }
 
+/// Two tasks of a step with more than a bulk move takes, and the move of them.
+async fn two_of_a_full_step(world: &World) -> ([Task; 2], BulkMove) {
+    let workspace = world.workspace("one").await;
+    let (board, steps) = world.board(&workspace).await;
+    let two = [world.task("a").await, world.task("b").await];
+    let others: Vec<_> =
+        (0..1000).map(|n| Task { id: format!("other-{n}"), external_id: None, ..two[0].clone() }).collect();
+    let bulk = world.store.bulk().await.unwrap();
+    bulk.insert_tasks(&others).await.unwrap();
+    bulk.commit().await.unwrap();
+    let bulk = BulkMove {
+        source_workflow_id: board.id.clone(),
+        source_step_id: steps[0].id.clone(),
+        task_ids: two.iter().map(|task| task.id.clone()).collect(),
+        target_workflow_id: board.id.clone(),
+        target_step_id: steps[1].id.clone(),
+    };
+    (two, bulk)
+}
+
+async fn a_bulk_move_takes_the_tasks_it_names_out_of_however_many(db: Db) {
+    let world = World::new(db);
+    let (two, bulk) = two_of_a_full_step(&world).await;
+    let (tasks, by) = (&world.platform.tasks, By::operator());
+    let session = NewSession { task_id: two[0].id.clone(), ..NewSession::default() };
+    world.platform.sessions.create(&by, &session).await.unwrap();
+    let seen = world.log().await.len();
+    assert_eq!(tasks.bulk_move(&by, &bulk).await.unwrap(), 2);
+    let told = world.log().await.split_off(seen);
+    let of = |task: &Task| {
+        let of_it = told.iter().filter(|event| event.payload["task_id"] == task.id.as_str());
+        of_it.map(|event| (event.subject.as_str(), event.payload["session_count"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&two[0]), [("task.updated", json!(1)), ("task.moved", json!(1))]);
+    assert_eq!(of(&two[1]), [("task.updated", json!(0)), ("task.moved", json!(0))]);
+    assert_eq!(told.len(), 4);
+    let none = BulkMove { task_ids: vec!["none".to_owned(), "a\0".to_owned()], ..bulk.clone() };
+    assert_eq!(tasks.bulk_move(&by, &none).await.unwrap(), 0);
+
+    let unknown = BulkMove { source_step_id: "none".to_owned(), ..bulk.clone() };
+    assert_eq!(refused(tasks.bulk_move(&by, &unknown).await), Refusal::ForeignStep("none".to_owned()));
+    let draft = WorkflowDraft { name: Some("bare".to_owned()), ..WorkflowDraft::default() };
+    let bare = world.platform.workflows.create(&by, &two[0].workspace_id, &draft, None).await.unwrap();
+    let stepless = world.made(&by, &NewTask { workflow_id: bare.id.clone(), ..titled("d") }).await;
+    assert_eq!(stepless.workflow_step_id, None);
+    let of_bare =
+        BulkMove { source_workflow_id: bare.id, source_step_id: String::new(), task_ids: Vec::new(), ..bulk.clone() };
+    assert_eq!(tasks.bulk_move(&by, &of_bare).await.unwrap(), 1, "a task without a step too");
+
+    let too_many = |count| Refusal::TooMany { field: "task_ids", count, limit: 1000 };
+    let twice: Vec<_> = (0..2000).map(|n| format!("other-{}", n % 1000)).collect();
+    let of_all = BulkMove { task_ids: Vec::new(), ..bulk.clone() };
+    world.task("c").await;
+    assert_eq!(refused(tasks.bulk_move(&by, &of_all).await), too_many(1001));
+    let named = BulkMove { task_ids: (0..1001).map(|n| n.to_string()).collect(), ..bulk.clone() };
+    assert_eq!(refused(tasks.bulk_move(&by, &named).await), too_many(1001));
+    assert_eq!(tasks.bulk_move(&by, &BulkMove { task_ids: twice, ..bulk }).await.unwrap(), 1000, "each once");
+}
+
+/// On PostgreSQL writers lock rows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bulk_move_waits_for_no_task_that_it_does_not_move() {
+    let Some(db) = postgres().await else { return };
+    let world = World::new(db);
+    let (_, bulk) = two_of_a_full_step(&world).await;
+    let (tasks, bulk) = (&world.platform.tasks, &bulk);
+    let work = |work: crate::store::platform::Work| async move {
+        work.get::<Task>("other-0").await?;
+        tasks.bulk_move(&By::operator(), bulk).await
+    };
+    assert_eq!(world.store.write(&Scope::All, None, work).await, Ok(2));
+}
+
 async fn a_launch_wants_profiles_that_can_be_used(db: Db) {
     let world = World::new(db);
     let (agents, by) = (&world.platform.agents, By::operator());
@@ -383,7 +457,7 @@ async fn a_launch_wants_profiles_that_can_be_used(db: Db) {
     let launch = Launch { agent_profile_id: profile.id.clone(), ..Launch::default() };
     let new = NewTask { launch: Some(launch), ..titled("x") };
     assert!(world.platform.tasks.create(&by, &new).await.is_ok());
-    agents.update_profile(&by, &profile.id, &map(json!({"enabled": false})), None).await.unwrap();
+    agents.update_profile(&by, &profile.id, &map(json!({"enabled": false})), &Map::new(), None).await.unwrap();
     assert_eq!(text(world.platform.tasks.create(&by, &new).await), "launch.agent_profile_id is not available");
 }
 
@@ -399,4 +473,5 @@ on_both_databases!(
     an_update_is_refused_when_the_writer_has_not_seen_the_newest_version,
     a_move_is_checked_and_told_after_the_update,
     a_launch_wants_profiles_that_can_be_used,
+    a_bulk_move_takes_the_tasks_it_names_out_of_however_many,
 );

@@ -1,11 +1,17 @@
 //! The event log: everything that was told, in the order of the commits.
 //!
 //! A reader keeps the number of the last event it has taken; [`PlatformStore::events_after`] gives what came later. Old
-//! events go by age and by size, but never one that the bus has not published.
+//! events go by age and by size, but never one that the bus has not published. How far they are gone is kept as a cursor
+//! of its own ([`GONE`]), so that a reader who was overtaken learns it.
+//!
+//! There is no index by subject or workspace: every writer would pay for it. A filtered page looks at [`WINDOW`] events
+//! and says how far it has looked, so that its reader goes on there and never looks at an event twice.
+
+use std::collections::BTreeSet;
 
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect,
+    ColumnTrait, ConnectionTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect,
     sea_query::{Alias, Expr, ExprTrait as _, Func, OnConflict},
 };
 use time::OffsetDateTime;
@@ -15,13 +21,20 @@ use super::{PlatformError, PlatformStore, listing::Listing, record, tasks};
 use crate::{
     domain::platform::{
         Map, Scope,
-        cursor::List,
+        cursor::{self, Key, List},
         micros,
-        page::{self, Page, PageRequest},
+        page::PageRequest,
+        refusal::Refusal,
     },
     entities::{event_cursor, event_log},
     store::db::DbFault,
 };
+
+/// The cursor before which everything was deleted.
+const GONE: &str = "gone";
+
+/// Most numbers that a filtered page looks at.
+pub(super) const WINDOW: i64 = 10_000;
 
 /// An event of the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,6 +62,23 @@ pub struct EventFilter {
     pub subjects: Vec<String>,
     /// Of one of these workspaces.
     pub workspace_ids: Vec<String>,
+}
+
+impl EventFilter {
+    fn is_empty(&self) -> bool {
+        self.subjects.is_empty() && self.workspace_ids.is_empty()
+    }
+}
+
+/// A part of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPage {
+    /// Its events, in order.
+    pub items: Vec<Logged>,
+    /// Where to go on, whether there was anything or not; `None` before the first event of an empty log.
+    pub cursor: Option<String>,
+    /// Whether there may be more now.
+    pub has_more: bool,
 }
 
 /// What is kept of the log.
@@ -79,10 +109,10 @@ fn logged(row: event_log::Model) -> Result<Logged, DbFault> {
 pub(super) fn listing(scope: &Scope, filter: &EventFilter) -> Listing<event_log::Entity> {
     use event_log::{Column, Entity};
     let mut select = Entity::find();
-    if let Some(subjects) = page::ids(&filter.subjects) {
+    if let Some(subjects) = texts(&filter.subjects) {
         select = select.filter(Column::Subject.is_in(subjects));
     }
-    if let Some(workspaces) = tasks::within(scope, page::ids(&filter.workspace_ids)) {
+    if let Some(workspaces) = tasks::within(scope, texts(&filter.workspace_ids)) {
         select = select.filter(Column::WorkspaceId.is_in(workspaces));
     }
     Listing {
@@ -94,34 +124,95 @@ pub(super) fn listing(scope: &Scope, filter: &EventFilter) -> Listing<event_log:
     }
 }
 
+/// Values of a field that are no ids and may be longer, each once; `None` when there is no restriction.
+fn texts(values: &[String]) -> Option<Vec<String>> {
+    if values.is_empty() {
+        return None;
+    }
+    let kept: BTreeSet<_> = values.iter().filter(|value| !value.contains('\0')).cloned().collect();
+    Some(kept.into_iter().collect())
+}
+
+/// The cursor after the event with this number.
+fn cursor_after(seq: i64) -> String {
+    cursor::encode(List::Events, &[Key::Int(seq)])
+}
+
+/// The number in a page's cursor.
+fn begun_at(page: &PageRequest) -> Result<Option<i64>, Refusal> {
+    match page.after(List::Events)?.as_deref() {
+        None => Ok(None),
+        Some([Key::Int(seq)]) => Ok(Some(*seq)),
+        Some(_) => Err(Refusal::BadCursor),
+    }
+}
+
+/// Events that can be read; one that cannot is told and left out: it must not hold the others up.
+fn readable(rows: Vec<event_log::Model>) -> Vec<Logged> {
+    let event = |row| logged(row).inspect_err(|error| tracing::error!(%error, "an event of the log is left out")).ok();
+    rows.into_iter().filter_map(event).collect()
+}
+
 impl PlatformStore {
-    /// A page of the log, the oldest event first.
+    /// A part of the log, the oldest event first. With a filter it looks at [`WINDOW`] events at most: there may be more
+    /// when it has found nothing.
+    ///
+    /// # Errors
+    /// [`Refusal::CursorExpired`] when events after the page's cursor were deleted: what was in them nobody knows.
     pub async fn events(
         &self,
         scope: &Scope,
         filter: &EventFilter,
         page: &PageRequest,
-    ) -> Result<Page<Logged>, PlatformError> {
-        let listing = listing(scope, filter);
-        let (rows, next_cursor) = self.db.repeat(async || listing.page(self.db.reader(), page).await).await?;
-        Ok(Page { items: rows.into_iter().map(logged).collect::<Result<_, _>>()?, next_cursor })
+    ) -> Result<EventPage, PlatformError> {
+        let after = begun_at(page)?;
+        let found = self.db.repeat(async || self.some_events(scope, filter, page, after).await).await?;
+        if let Some(after) = after {
+            // After the read: what is kept now was there then.
+            let gone = self.event_cursor(GONE).await?;
+            if after < gone {
+                return Err(Refusal::CursorExpired { oldest: cursor_after(gone) }.into());
+            }
+        }
+        Ok(found)
     }
 
-    /// At most `limit` events after the one with this number, in order, and the number of the last. One that cannot be
-    /// read is told and left out: it must not hold the others up.
+    async fn some_events(
+        &self,
+        scope: &Scope,
+        filter: &EventFilter,
+        page: &PageRequest,
+        after: Option<i64>,
+    ) -> Result<EventPage, PlatformError> {
+        use event_log::Column;
+        let reader = self.db.reader();
+        let mut listing = listing(scope, filter);
+        let mut window = None;
+        if !filter.is_empty() || *scope != Scope::All {
+            let Some((next, last)) = ends(reader, after.unwrap_or(0)).await? else {
+                return Ok(EventPage { items: Vec::new(), cursor: after.map(cursor_after), has_more: false });
+            };
+            let until = std::cmp::min(last, next.saturating_add(WINDOW - 1));
+            listing.select = listing.select.filter(Column::Seq.lte(until));
+            window = Some((until, until < last));
+        }
+        let (rows, next_cursor) = listing.page(reader, page).await?;
+        let (cursor, has_more) = match (next_cursor, window) {
+            (Some(cursor), _) => (Some(cursor), true),
+            (None, Some((until, has_more))) => (Some(cursor_after(until)), has_more),
+            (None, None) => (rows.last().map(|row| row.seq).or(after).map(cursor_after), false),
+        };
+        Ok(EventPage { items: readable(rows), cursor, has_more })
+    }
+
+    /// At most `limit` events after the one with this number, in order, and the number of the last, which may be one
+    /// that cannot be read.
     pub async fn events_after(&self, seq: i64, limit: u64) -> Result<(Vec<Logged>, Option<i64>), PlatformError> {
         use event_log::{Column, Entity};
         let query = Entity::find().filter(Column::Seq.gt(seq)).order_by_asc(Column::Seq).limit(limit);
         let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
         let last = rows.last().map(|row| row.seq);
-        let readable = |row: event_log::Model| match logged(row) {
-            Ok(event) => Some(event),
-            Err(error) => {
-                tracing::error!(%error, "an event of the log is left out");
-                None
-            }
-        };
-        Ok((rows.into_iter().filter_map(readable).collect(), last))
+        Ok((readable(rows), last))
     }
 
     /// How far the reader `name` has come.
@@ -133,12 +224,9 @@ impl PlatformStore {
 
     /// The reader `name` has come so far.
     pub async fn move_event_cursor(&self, name: &str, seq: i64) -> Result<(), PlatformError> {
-        use event_cursor::{ActiveModel, Column, Entity};
-        let row = ActiveModel { name: Set(name.to_owned()), seq: Set(seq) };
-        let overwrite = OnConflict::column(Column::Name).update_column(Column::Seq).to_owned();
         let work = async || {
             let transaction = self.db.begin_write().await?;
-            Entity::insert(row.clone()).on_conflict(overwrite.clone()).exec_without_returning(&transaction).await?;
+            write_cursor(&transaction, name, seq).await?;
             Ok::<_, PlatformError>(transaction.commit().await?)
         };
         self.db.repeat(work).await
@@ -200,10 +288,29 @@ impl PlatformStore {
             let chunk: Vec<i64> = oldest.clone().into_tuple().all(&transaction).await?;
             if let Some(last) = chunk.last() {
                 Entity::delete_many().filter(Column::Seq.lte(*last)).exec(&transaction).await?;
+                write_cursor(&transaction, GONE, *last).await?;
             }
             transaction.commit().await?;
             Ok::<_, PlatformError>(chunk.len() as u64)
         };
         self.db.repeat(work).await
     }
+}
+
+async fn write_cursor(connection: &impl ConnectionTrait, name: &str, seq: i64) -> Result<(), PlatformError> {
+    use event_cursor::{ActiveModel, Column, Entity};
+    let row = ActiveModel { name: Set(name.to_owned()), seq: Set(seq) };
+    let overwrite = OnConflict::column(Column::Name).update_column(Column::Seq).to_owned();
+    Entity::insert(row).on_conflict(overwrite).exec_without_returning(connection).await?;
+    Ok(())
+}
+
+/// The first number after this one, and the last; none when there is no event after it.
+async fn ends(connection: &impl ConnectionTrait, after: i64) -> Result<Option<(i64, i64)>, PlatformError> {
+    use event_log::{Column, Entity};
+    let numbers = || Entity::find().select_only().column(Column::Seq).filter(Column::Seq.gt(after)).limit(1);
+    let next: Option<i64> = numbers().order_by_asc(Column::Seq).into_tuple().one(connection).await?;
+    let Some(next) = next else { return Ok(None) };
+    let last: Option<i64> = numbers().order_by_desc(Column::Seq).into_tuple().one(connection).await?;
+    Ok(Some((next, last.unwrap_or(next))))
 }

@@ -33,7 +33,7 @@ pub(super) fn listing(scope: &Scope, filter: &MessageFilter, newest_first: bool)
         }
     };
     if !filter.types.is_empty() {
-        let known = filter.types.iter().filter_map(|kind| MessageType::of(kind)).map(MessageType::as_str);
+        let known = page::known(&filter.types, MessageType::of, MessageType::as_str);
         select = select.filter(Column::Kind.is_in(known));
     }
     if let Some(since) = filter.since {

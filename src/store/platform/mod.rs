@@ -7,6 +7,7 @@ mod append;
 mod board;
 mod board_rows;
 mod bulk;
+mod clearing;
 mod code_stats;
 mod error;
 mod event_log;
@@ -37,7 +38,7 @@ use crate::domain::platform::{Scope, refusal::Refusal};
 pub use append::{Entry, Whose};
 pub use bulk::Bulk;
 pub use error::PlatformError;
-pub use event_log::{EventFilter, Logged, Retention};
+pub use event_log::{EventFilter, EventPage, Logged, Retention};
 pub use once::Once;
 pub use record::Record;
 pub use sight::Owner;
@@ -50,12 +51,13 @@ pub struct PlatformStore {
     db: Db,
     committed: Arc<Notify>,
     written: Arc<AtomicU64>,
+    answered: Arc<AtomicU64>,
 }
 
 impl PlatformStore {
     /// Over this database.
     pub fn new(db: Db) -> Self {
-        Self { db, committed: Arc::default(), written: Arc::default() }
+        Self { db, committed: Arc::default(), written: Arc::default(), answered: Arc::default() }
     }
 
     /// Told after each unit of work of this host that wrote an event.
@@ -66,6 +68,16 @@ impl PlatformStore {
     /// Bytes of the events that this host has written since its start, as the log's bound counts them.
     pub fn written_bytes(&self) -> u64 {
         self.written.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the idempotency keys and answers that this host has written since its start, as their bound counts them.
+    pub fn answered_bytes(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// A key and an answer of so many bytes were committed.
+    fn answered(&self, bytes: u64) {
+        self.answered.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Events of so many bytes were committed.

@@ -37,7 +37,7 @@ pub(super) fn listing(list: List, scope: &Scope, filter: &SessionFilter) -> List
         select = select.filter(of_shown_task());
     }
     if !filter.states.is_empty() {
-        let known = filter.states.iter().filter_map(|state| SessionState::of(state)).map(SessionState::as_str);
+        let known = page::known(&filter.states, SessionState::of, SessionState::as_str);
         select = select.filter(Column::State.is_in(known));
     }
     Listing {

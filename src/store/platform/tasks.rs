@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
-    QueryTrait, Select,
-    sea_query::{Expr, ExprTrait as _, Func, LikeExpr},
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder,
+    QuerySelect, QueryTrait, Select,
+    sea_query::{BinOper, Expr, ExprTrait as _, Func, LikeExpr},
 };
 
 use super::{
@@ -39,7 +39,7 @@ pub struct TaskQuery {
 }
 
 /// Tasks by the time of their making, the newest first, ids in order (host-data.md §3).
-pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entity> {
+pub(super) fn listing(backend: DbBackend, scope: &Scope, filter: &TaskFilter) -> Listing<task::Entity> {
     use task::Column;
     let workspaces = within(scope, page::ids(&filter.workspace_ids));
     let workflows = page::ids(&filter.workflow_ids);
@@ -59,7 +59,7 @@ pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entit
         }
     }
     if !filter.states.is_empty() {
-        let known = filter.states.iter().filter_map(|state| TaskState::of(state)).map(TaskState::as_str);
+        let known = page::known(&filter.states, TaskState::of, TaskState::as_str);
         select = select.filter(Column::State.is_in(known));
     }
     for (show, shown) in [
@@ -74,7 +74,7 @@ pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entit
             Show::Without => select.filter(without),
         };
     }
-    let select = about(select, filter);
+    let select = about(backend, select, filter);
     Listing {
         list: List::Tasks,
         select,
@@ -84,7 +84,7 @@ pub(super) fn listing(scope: &Scope, filter: &TaskFilter) -> Listing<task::Entit
     }
 }
 
-fn about(mut select: Select<task::Entity>, filter: &TaskFilter) -> Select<task::Entity> {
+fn about(backend: DbBackend, mut select: Select<task::Entity>, filter: &TaskFilter) -> Select<task::Entity> {
     if let Some(repository) = &filter.repository_id {
         let works_on = task_repository_entity::Entity::find()
             .filter(
@@ -104,9 +104,18 @@ fn about(mut select: Select<task::Entity>, filter: &TaskFilter) -> Select<task::
             .collect();
         let pattern = || LikeExpr::new(format!("%{escaped}%")).escape('\\');
         let columns = [task::Column::Title, task::Column::Description, task::Column::Identifier];
-        let any = columns.into_iter().fold(Condition::any(), |any, column| {
-            any.add(Expr::expr(Func::lower(Expr::col((task::Entity, column)))).like(pattern()))
-        });
+        // The pattern's letters a to z are small. SQLite makes just these small too; PostgreSQL those of the database's
+        // language, unless the text is compared by its bytes.
+        let bytes = |column| {
+            let text = Expr::col((task::Entity, column));
+            match backend {
+                DbBackend::Postgres => text.binary(BinOper::Custom("COLLATE"), Expr::cust("\"C\"")),
+                _ => text,
+            }
+        };
+        let any = columns
+            .into_iter()
+            .fold(Condition::any(), |any, column| any.add(Expr::expr(Func::lower(bytes(column))).like(pattern())));
         select = select.filter(any);
     }
     select
@@ -137,7 +146,7 @@ impl PlatformStore {
         filter: &TaskFilter,
         page: &PageRequest,
     ) -> Result<Page<Task>, PlatformError> {
-        let listing = listing(scope, filter);
+        let listing = self.task_listing(scope, filter);
         let work = async || {
             let (rows, next_cursor) = listing.page(self.db.reader(), page).await?;
             let items = with_repositories(self.db.reader(), record::all_of(rows)?).await?;
@@ -153,7 +162,7 @@ impl PlatformStore {
         filter: &TaskFilter,
         part: TaskQuery,
     ) -> Result<(Vec<Task>, u64), PlatformError> {
-        let listing = listing(scope, filter);
+        let listing = self.task_listing(scope, filter);
         let work = async || {
             let connection = self.db.reader();
             let total = listing.count(connection).await?;
@@ -169,7 +178,11 @@ impl PlatformStore {
 
     /// How many tasks such a list has.
     pub async fn count_tasks(&self, scope: &Scope, filter: &TaskFilter) -> Result<u64, PlatformError> {
-        self.count(&listing(scope, filter)).await
+        self.count(&self.task_listing(scope, filter)).await
+    }
+
+    fn task_listing(&self, scope: &Scope, filter: &TaskFilter) -> Listing<task::Entity> {
+        listing(self.db.reader().get_database_backend(), scope, filter)
     }
 
     /// The task of a workspace with this external id.
@@ -272,17 +285,31 @@ impl Work {
         Ok(query.into_tuple::<String>().one(self.transaction()).await?.is_some())
     }
 
-    /// At most `limit` tasks of a step that were not put away, the newest first, locked until the work is done.
-    pub async fn tasks_of_step(&self, step_id: &str, limit: u64) -> Result<Vec<Task>, PlatformError> {
+    /// At most `limit` tasks of a workflow that were not put away, of one step of it when it is given, of those with these
+    /// ids when there are any given; the newest first, locked until the work is done.
+    pub async fn tasks_of_workflow(
+        &self,
+        workflow_id: &str,
+        step_id: Option<&str>,
+        ids: Option<&[&str]>,
+        limit: u64,
+    ) -> Result<Vec<Task>, PlatformError> {
         let query = task::Entity::find()
-            .filter(task::Column::WorkflowStepId.eq(step_id))
+            .filter(task::Column::WorkflowId.eq(workflow_id))
             .filter(task::Column::ArchivedAt.is_null())
+            .apply_if(step_id, |query, step| query.filter(task::Column::WorkflowStepId.eq(step)))
+            .apply_if(ids, |query, ids| query.filter(task::Column::Id.is_in(ids.iter().copied())))
             .limit(limit)
             .order_by_desc(task::Column::CreatedAt)
             .order_by_asc(task::Column::Id)
             .lock_exclusive();
         let rows = query.all(self.transaction()).await?;
         with_repositories(self.transaction(), record::all_of(rows)?).await
+    }
+
+    /// What each of these tasks shows of its sessions: one query. Tasks without sessions are left out.
+    pub async fn session_summaries(&self, ids: &[String]) -> Result<HashMap<String, SessionSummary>, PlatformError> {
+        summaries(self.transaction(), self.scope(), ids).await
     }
 
     /// What a task shows of its sessions.

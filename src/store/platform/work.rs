@@ -96,12 +96,14 @@ impl PlatformStore {
             return Ok(record::parse("the answer of an idempotency key", &answer)?);
         }
         let done = work(open.clone()).await?;
+        let mut answered = 0;
         if let Some(once) = once {
-            once::remember(open.transaction(), once, &done).await?;
+            answered = once::remember(open.transaction(), once, &done).await?;
         }
         let told = open.write_events().await?;
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(done.clone());
         open.commit().await?;
+        self.answered(answered);
         if let Some(bytes) = told {
             failpoint::hit("platform.committed");
             self.told(bytes);

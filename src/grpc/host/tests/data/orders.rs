@@ -78,7 +78,7 @@ async fn fill(desk: &Desk, rows: usize) -> String {
         desk.task(NewTask { workspace_id: workspace.id.clone(), ..titled(&n.to_string()) }).await;
         desk.session(&task).await;
     }
-    platform.agents.register(&by, "codex", "Codex", 1, true).await.unwrap();
+    platform.agents.register(&by, "codex", "Codex", 1, true, None).await.unwrap();
     let fields = ExecutorFields {
         name: "here".to_owned(),
         executor_type: ExecutorType::Local,

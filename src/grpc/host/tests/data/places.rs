@@ -142,7 +142,7 @@ async fn of_many_faults_the_contracts_first_one_is_told(db: db::Db) {
     let (board, steps) = desk.board(&one).await;
     let (foreign, _) = desk.board(&two).await;
     let agents = &desk.platform.agents;
-    agents.register(&by, "codex", "Codex", 1, true).await.unwrap();
+    agents.register(&by, "codex", "Codex", 1, true, None).await.unwrap();
     let fields = AgentProfileFields {
         name: "p".to_owned(),
         model: "m".to_owned(),

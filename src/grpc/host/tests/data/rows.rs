@@ -75,7 +75,7 @@ async fn a_session_shows_what_its_profile_was_under_the_first_key_that_says_some
     let by = By::operator();
     desk.workspace("one").await;
     let agents = &desk.platform.agents;
-    agents.register(&by, "codex", "Codex", 1, true).await.unwrap();
+    agents.register(&by, "codex", "Codex", 1, true, None).await.unwrap();
     let fields = AgentProfileFields {
         name: "Fast".to_owned(),
         model: "m1".to_owned(),
