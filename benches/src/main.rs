@@ -56,6 +56,9 @@ pub struct Options {
     /// Length of the row `memory-load`, in minutes
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(3..))]
     pub minutes: u64,
+    /// From one task of a client of `memory-load` to its next, in milliseconds: seventeen requests each
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    pub pace: u64,
     /// Leaves the baselines out, for a profile of the host alone
     #[arg(long)]
     pub host_only: bool,

@@ -27,8 +27,6 @@ use crate::{
 
 const MOST: f64 = 1.05;
 const CLIENTS: usize = 4;
-/// From one task of a client to its next: 80 requests a second of each, as long as the machine keeps up.
-const PACE: Duration = Duration::from_millis(200);
 /// Every so many tasks of a client the settings of a plugin change, which starts it again.
 const SETTINGS: usize = 500;
 /// Events of the warm-up: more bytes than a reader's page cache has.
@@ -61,7 +59,7 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
     let mut clients = JoinSet::new();
     for client in 0..CLIENTS {
         let place = Place { workspace: workspace.clone(), after: after.clone() };
-        clients.spawn(work(served.address, place, client));
+        clients.spawn(work(served.address, place, client, Duration::from_millis(options.pace)));
     }
     sleep(SETTLE).await;
     let time = Duration::from_secs(options.minutes * 60);
@@ -140,8 +138,8 @@ async fn watch(pid: u32, time: Duration) -> Outcome<Vec<f64>> {
 }
 
 /// Works until it is aborted; ends with the first answer that is not good.
-async fn work(address: SocketAddr, place: Place, client: usize) -> Result<(), String> {
-    let mut ticks = interval(PACE);
+async fn work(address: SocketAddr, place: Place, client: usize, pace: Duration) -> Result<(), String> {
+    let mut ticks = interval(pace);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut number = 0;
     let mut api = Api::connect(address).await.map_err(|error| error.to_string())?;
@@ -152,7 +150,7 @@ async fn work(address: SocketAddr, place: Place, client: usize) -> Result<(), St
     }
 }
 
-/// A task from its making to its end: sixteen requests.
+/// A task from its making to its end: seventeen requests.
 async fn one(api: &mut Api, Place { workspace, after }: &Place, client: usize, number: usize) -> Outcome<()> {
     let title = format!("Task {number} of {client}");
     let task = api.call("POST", "/api/v1/tasks", json!({"title": title, "description": "x".repeat(500)})).await?;
