@@ -87,7 +87,7 @@ impl Agents {
                 }
                 let (id, name, now) = (id.to_owned(), name.to_owned(), work.now());
                 let agent = Agent { id, name, position, supports_mcp, created_at: now, updated_at: now, version: 1 };
-                work.claim(&agent).await?;
+                work.insert(&agent).await?;
                 return Ok(Known { agent, profiles: Vec::new() });
             };
             agent.expect(expected)?;

@@ -97,7 +97,7 @@ async fn check_launch(work: &Work, launch: &Launch) -> Result<(), PlatformError>
 async fn workspace_of(work: &Work, new: &NewTask) -> Result<Workspace, PlatformError> {
     let found = match new.workspace_id.as_str() {
         "" => work.only_workspace().await?.ok_or(Refusal::NoDefaultWorkspace)?,
-        id => work.hold(id).await?.ok_or_else(|| Refusal::not_found(Kind::Workspace, id))?,
+        id => work.peek(id).await?.ok_or_else(|| Refusal::not_found(Kind::Workspace, id))?,
     };
     if found.task_prefix.is_empty() && new.external_id.is_empty() {
         return Ok(found);
@@ -119,7 +119,7 @@ async fn default_workflow(
 
 async fn named_workflow(work: &Work, workspace: &Workspace, new: &NewTask) -> Result<Workflow, PlatformError> {
     let not_found = || Refusal::not_found(Kind::Workflow, &new.workflow_id);
-    let workflow: Workflow = work.hold(&new.workflow_id).await?.ok_or_else(not_found)?;
+    let workflow: Workflow = work.peek(&new.workflow_id).await?.ok_or_else(not_found)?;
     if workflow.workspace_id != workspace.id {
         return Err(Refusal::ForeignWorkflow.into());
     }

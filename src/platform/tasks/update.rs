@@ -121,7 +121,7 @@ pub(super) async fn set_archived(
 /// A workflow of the workspace, and a step of it.
 async fn check_place(work: &Work, workspace_id: &str, place: Place<'_>) -> Result<Step, PlatformError> {
     let not_found = || Refusal::not_found(Kind::Workflow, place.workflow_id);
-    let workflow: Workflow = work.hold(place.workflow_id).await?.ok_or_else(not_found)?;
+    let workflow: Workflow = work.peek(place.workflow_id).await?.ok_or_else(not_found)?;
     if workflow.workspace_id != workspace_id {
         return Err(Refusal::ForeignWorkflow.into());
     }
@@ -129,7 +129,7 @@ async fn check_place(work: &Work, workspace_id: &str, place: Place<'_>) -> Resul
 }
 
 async fn check_step(work: &Work, workflow_id: &str, step_id: &str) -> Result<Step, PlatformError> {
-    match work.hold::<Step>(step_id).await? {
+    match work.peek::<Step>(step_id).await? {
         Some(step) if step.workflow_id == workflow_id => Ok(step),
         _ => Err(Refusal::ForeignStep(crate::domain::clean::single_line(step_id, 128)).into()),
     }

@@ -202,7 +202,8 @@ async fn a_filter_that_matches_little_goes_on_behind_what_was_looked_at(db: Db) 
     let (found, cursor, has_more) = page(&of("workspace.created"), &cursor).await;
     assert_eq!((found, has_more), (1, false));
     assert_eq!(page(&of("workspace.created"), &cursor).await, (0, cursor.clone(), false));
-    world.task("behind the end").await;
+    let workspace = world.workspace("three").await;
+    world.made(&By::operator(), &NewTask { workspace_id: workspace.id, ..titled("behind the end") }).await;
     assert_eq!(page(&of("task.created"), &cursor).await.0, 1);
 
     // Subjects and workspaces are no ids: plugins choose them, up to 512 bytes.
@@ -265,6 +266,8 @@ async fn a_reader_that_retention_has_overtaken_is_told(db: Db) {
 async fn a_publisher_ends_while_it_waits_for_the_database() {
     let Some(db) = postgres().await else { return };
     let world = World::new(db.clone());
+    // Something to read, or the pause is not come to.
+    world.workspace("one").await;
     let hang = "ALTER TABLE event_log RENAME TO elsewhere; \
                 CREATE VIEW event_log AS SELECT elsewhere.* FROM pg_sleep(25) AS pause, elsewhere";
     tamper(&db, hang).await;

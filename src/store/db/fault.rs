@@ -7,8 +7,8 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, sqlx};
 /// Why a statement gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DbFault {
-    /// The connection broke, or the server ended the transaction for reasons of its own; the same work may succeed on
-    /// another connection. A write may still have taken effect.
+    /// The connection broke, or the server ended the transaction for reasons of its own or because of another one; the same
+    /// work may succeed when it is done again. A write may still have taken effect.
     #[error("the connection to the database was lost: {0}")]
     Lost(String),
     /// No connection, no space, or no answer within `timing.database_timeout`; a write may still have taken effect.
@@ -72,6 +72,9 @@ impl Kind {
             // deadlock: the server ended the transaction and asks for another try. Too many connections: ours of a
             // moment ago may be among them.
             "57P01" | "57P02" | "57P03" | "57P05" | "40001" | "40P01" | "53300" => Self::Lost,
+            // What a row refers to is gone, or there is such a row: another transaction was faster, since services look before
+            // they write. The next try finds what is there now. (On SQLite one connection writes: there it is a fault.)
+            "23503" | "23505" => Self::Lost,
             // Connection exceptions.
             code if code.starts_with("08") => Self::Lost,
             "55P03" => Self::Locked,
@@ -138,7 +141,9 @@ mod tests {
             ("42501", Kind::ReadOnly),
             ("28P01", Kind::Refused),
             ("3D000", Kind::Refused),
-            ("23505", Kind::Statement),
+            ("23503", Kind::Lost),
+            ("23505", Kind::Lost),
+            ("23502", Kind::Statement),
             ("42P01", Kind::Statement),
         ];
         for (code, kind) in postgres {

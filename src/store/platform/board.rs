@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use sea_orm::{
-    ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select, sea_query::LockType,
-};
+use sea_orm::{ColumnTrait, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select};
 
 use super::{PlatformError, PlatformStore, Record, Work, listing::Listing, record, tasks::within};
 use crate::{
@@ -256,18 +254,17 @@ impl PlatformStore {
 }
 
 impl Work {
-    /// The only workspace of the scope, which does not go until the work is done; none when there are several or none.
+    /// The only workspace of the scope; none when there are several or none.
     pub async fn only_workspace(&self) -> Result<Option<Workspace>, PlatformError> {
-        let rows = seen_workspaces(self.scope()).limit(2).lock(LockType::KeyShare).all(self.transaction()).await?;
+        let rows = seen_workspaces(self.scope()).limit(2).all(self.transaction()).await?;
         let only = (rows.len() == 1).then(|| rows.into_iter().next()).flatten();
         Ok(only.map(Workspace::of).transpose()?)
     }
 
-    /// The first workflow of a workspace that is not hidden; it does not go until the work is done.
+    /// The first workflow of a workspace that is not hidden.
     pub async fn first_workflow(&self, workspace_id: &str) -> Result<Option<Workflow>, PlatformError> {
         let query = workflows_of(workspace_id).filter(workflow::Column::Hidden.eq(false)).limit(1);
-        let row = query.lock(LockType::KeyShare).one(self.transaction()).await?;
-        Ok(row.map(Workflow::of).transpose()?)
+        Ok(query.one(self.transaction()).await?.map(Workflow::of).transpose()?)
     }
 
     /// All workflows of a workspace, hidden ones too, by place; locked until the work is done.
@@ -275,10 +272,9 @@ impl Work {
         Ok(record::all_of(workflows_of(workspace_id).lock_exclusive().all(self.transaction()).await?)?)
     }
 
-    /// All steps of a workflow, by place; none of them goes until the work is done.
+    /// All steps of a workflow, by place.
     pub async fn steps_of(&self, workflow_id: &str) -> Result<Vec<Step>, PlatformError> {
-        let query = steps_of(workflow_id).lock(LockType::KeyShare);
-        Ok(record::all_of(query.all(self.transaction()).await?)?)
+        Ok(record::all_of(steps_of(workflow_id).all(self.transaction()).await?)?)
     }
 
     /// Whether a workflow has tasks.

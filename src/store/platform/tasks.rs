@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder,
-    QuerySelect, QueryTrait, Select,
-    sea_query::{BinOper, Expr, ExprTrait as _, Func, LikeExpr},
+    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic as _, Order, PaginatorTrait,
+    QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
+    sea_query::{Expr, ExprTrait as _, Func, LikeExpr},
 };
 
 use super::{
@@ -106,12 +106,9 @@ fn about(backend: DbBackend, mut select: Select<task::Entity>, filter: &TaskFilt
         let columns = [task::Column::Title, task::Column::Description, task::Column::Identifier];
         // The pattern's letters a to z are small. SQLite makes just these small too; PostgreSQL those of the database's
         // language, unless the text is compared by its bytes.
-        let bytes = |column| {
-            let text = Expr::col((task::Entity, column));
-            match backend {
-                DbBackend::Postgres => text.binary(BinOper::Custom("COLLATE"), Expr::cust("\"C\"")),
-                _ => text,
-            }
+        let bytes = |column: task::Column| match backend {
+            DbBackend::Postgres => Expr::cust(format!(r#""task"."{}" COLLATE "C""#, column.as_str())),
+            _ => Expr::col((task::Entity, column)),
         };
         let any = columns
             .into_iter()

@@ -10,7 +10,6 @@ use sea_orm::{
     ActiveValue::{NotSet, Set},
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, EntityTrait, IntoActiveModel, PaginatorTrait,
     QueryFilter, QuerySelect,
-    sea_query::{LockType, OnConflict},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use time::OffsetDateTime;
@@ -165,12 +164,6 @@ impl Work {
         self.seen(query.one(self.transaction()).await?).await
     }
 
-    /// One thing of the scope by its id, which something is to refer to: it may change meanwhile, but not go.
-    pub async fn hold<R: Record>(&self, id: &str) -> Result<Option<R>, PlatformError> {
-        let Some(query) = record::by_id::<R>(id) else { return Ok(None) };
-        self.seen(query.lock(LockType::KeyShare).one(self.transaction()).await?).await
-    }
-
     async fn seen<R: Record>(&self, row: Option<R::Row>) -> Result<Option<R>, PlatformError> {
         let Some(record) = row.map(R::of).transpose()? else { return Ok(None) };
         Ok(sight::sees(self.transaction(), self.scope(), &record).await?.then_some(record))
@@ -180,16 +173,6 @@ impl Work {
     pub async fn insert<R: Record>(&self, record: &R) -> Result<(), PlatformError> {
         R::Entity::insert(record.row().into_active_model()).exec_without_returning(self.transaction()).await?;
         Ok(())
-    }
-
-    /// A new row under a name that others may choose too. When one of them was just now faster, the work is done again.
-    pub async fn claim<R: Record>(&self, record: &R) -> Result<(), PlatformError> {
-        let row = record.row().into_active_model();
-        let insert = R::Entity::insert(row).on_conflict(OnConflict::new().do_nothing().to_owned());
-        match insert.exec_without_returning(self.transaction()).await? {
-            0 => Err(DbFault::Lost("another writer has just made the same row".to_owned()).into()),
-            _ => Ok(()),
-        }
     }
 
     /// The whole row as it should be. It must have been locked by [`Self::get`].
