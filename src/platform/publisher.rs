@@ -72,8 +72,6 @@ impl Publisher {
                     save_at = Instant::now() + self.poll;
                 }
                 if more {
-                    // A long log must not keep the stop from being seen.
-                    tokio::task::yield_now().await;
                     continue;
                 }
                 tokio::select! {
