@@ -91,8 +91,8 @@ on_databases!(workflows_and_steps_are_made_changed_ordered_and_deleted, PLAIN, |
     let step = host.post("/api/v1/workflow/steps", body).await.expect(201);
     let expected = json!({"workflow_id": first, "name": "Extra", "position": 4, "color": "red", "stage_type": "work",
         "prompt": "", "events": {"on_enter": [{"type": "enable_plan_mode"}]}, "allow_manual_move": true,
-        "is_start_step": true, "show_in_command_panel": false, "auto_archive_after_hours": 0, "wip_limit": 3,
-        "auto_advance_requires_signal": false, "cancel_triggers_turn_complete": false, "version": 1});
+        "is_start_step": true, "show_in_command_panel": false, "auto_archive_after_hours": 0, "wip_limit": 3, "pull_from_step_id": "",
+        "agent_profile_id": "", "auto_advance_requires_signal": false, "cancel_triggers_turn_complete": false, "version": 1});
     assert_eq!(without(step.clone(), &STAMPS), expected);
     let path = format!("/api/v1/workflow/steps/{}", id(&step));
     assert_eq!(host.get(&path).await.expect(200), json!({"step": step}));

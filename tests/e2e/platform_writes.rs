@@ -238,7 +238,7 @@ on_databases!(a_change_that_was_made_is_answered_the_same_whatever_came_after, P
     host.request(Method::DELETE, &format!("/api/v1/workflow/steps/{step}"), None).await.expect(200);
     assert_eq!(ask(&host, Method::POST, &path, key, there).await, moved);
     // A profile that was changed or deleted is gone.
-    let executor = host.post("/api/v1/executors", json!({"name": "e", "type": "local_pc"})).await.expect(201);
+    let executor = host.post("/api/v1/executors", json!({"name": "e", "type": "local"})).await.expect(201);
     let profiles = format!("/api/v1/executors/{}/profiles", executor["id"].as_str().unwrap());
     let profile = host.post(&profiles, json!({"name": "p"})).await.expect(201);
     let path = format!("{profiles}/{}", profile["id"].as_str().unwrap());

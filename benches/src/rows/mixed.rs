@@ -175,7 +175,7 @@ async fn one(api: &mut Api, Place { workspace, after }: &Place, client: usize, n
     api.relay(&format!("{plugin}/webhooks/get"), json!({"key": key})).await?;
     api.relay(&format!("{plugin}/webhooks/echo"), json!({"text": "x".repeat(1000)})).await?;
     api.call("POST", "/api/v1/events", json!({"subject": "bench.mixed", "payload": {"n": number}})).await?;
-    if number % SETTINGS == 0 && client == 0 {
+    if number.is_multiple_of(SETTINGS) && client == 0 {
         api.call("PATCH", &plugin, json!({"config": {"n": number}})).await?;
     }
     api.call("DELETE", &task, Value::Null).await?;

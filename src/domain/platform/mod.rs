@@ -34,8 +34,8 @@ pub fn whole_micros(at: OffsetDateTime) -> OffsetDateTime {
 
 /// A moment that a writer gives, as it is kept. RFC 3339 has no others than those of the years 0 to 9999, in UTC too.
 pub fn kept_moment(field: &'static str, at: OffsetDateTime) -> Result<OffsetDateTime, Refusal> {
-    match at.to_offset(UtcOffset::UTC).year() {
-        0..=9999 => Ok(whole_micros(at)),
+    match at.checked_to_offset(UtcOffset::UTC).map(OffsetDateTime::year) {
+        Some(0..=9999) => Ok(whole_micros(at)),
         _ => Err(Refusal::Invalid { field, problem: "must be in the years 0000 to 9999 of UTC".to_owned() }),
     }
 }
