@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use kandev_proto::struct_from_json;
 use sea_orm::{
-    ConnectionTrait as _, DbBackend,
+    DbBackend,
     sqlx::{ConnectOptions, Connection, query, sqlite::SqliteConnectOptions},
 };
 use time::OffsetDateTime;
