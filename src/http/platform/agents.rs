@@ -91,9 +91,9 @@ struct ProfileBody {
     config_options: Option<Map>,
     allow_indexing: Option<bool>,
     auto_approve: Option<bool>,
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<Value>>)]
     cli_flags: Option<Vec<Value>>,
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<Value>>)]
     env_vars: Option<Vec<Value>>,
     cli_passthrough: Option<bool>,
     command_prefix: Option<String>,
@@ -169,10 +169,10 @@ struct ProfileView {
     config_options: Option<Map>,
     allow_indexing: bool,
     auto_approve: bool,
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Value>)]
     cli_flags: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
+    #[schema(value_type = Option<Vec<Value>>)]
     env_vars: Option<Vec<Value>>,
     cli_passthrough: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
