@@ -29,9 +29,9 @@ const MOST: f64 = 1.05;
 const CLIENTS: usize = 4;
 /// Every so many tasks of a client the settings of a plugin change, which starts it again.
 const SETTINGS: usize = 500;
-/// Events of the warm-up: more bytes than a reader's page cache has.
-const FILLERS: usize = 400;
-const FILLER_BYTES: usize = 32 << 10;
+/// Events of the warm-up: more bytes than a reader's page cache has. Each fits into a page: what does not goes past the cache.
+const FILLERS: usize = 5000;
+const FILLER_BYTES: usize = 2 << 10;
 /// Walks through them, more than there are readers.
 const WALKS: usize = 32;
 /// Tasks of each client before it counts, so that plugins and pools have what they need.
@@ -112,7 +112,7 @@ async fn walk(address: SocketAddr) -> Outcome<String> {
     let mut api = Api::connect(address).await?;
     let mut after = String::new();
     loop {
-        let path = if after.is_empty() { "/api/v1/events".to_owned() } else { format!("/api/v1/events?after={after}") };
+        let path = format!("/api/v1/events?limit=200{}{after}", if after.is_empty() { "" } else { "&after=" });
         let page = api.call("GET", &path, Value::Null).await?;
         if page["events"].as_array().is_none_or(Vec::is_empty) {
             return Ok(after);
