@@ -7,6 +7,7 @@ or change them, `lose` for those that delete them.
 import json
 import os
 import sys
+import time
 
 import requests
 
@@ -37,6 +38,16 @@ class Host:
 def task_with_session(host, workspace, title, **more):
     task = host.post("/api/v1/tasks", workspace_id=workspace, title=title, **more)["id"]
     return task, host.post(f"/api/v1/tasks/{task}/sessions/ensure")["session_id"]
+
+
+def first_item(host):
+    """Of the inbox; it comes a moment after the plugin failed."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if items := host.send("GET", "/api/v1/inbox")["items"]:
+            return items[0]["id"]
+        time.sleep(0.1)
+    sys.exit("seed: the inbox has no item of the plugin that does not start")
 
 
 def fill(host, packages):
@@ -82,7 +93,7 @@ def fill(host, packages):
 
     plugin, victim, broken = [host.install(package) for package in packages]
     both("plugin", [plugin], [victim])
-    both("inbox_item", [host.send("GET", "/api/v1/inbox")["items"][0]["id"]], [])
+    both("inbox_item", [first_item(host)], [])
     secrets = [host.post("/api/v1/secrets", name=f"s{n}", value="x")["id"] for n in range(1 + SPARE)]
     both("secret", secrets[:1], secrets[1:])
     keys = [f"key{n}" for n in range(1 + SPARE)]
