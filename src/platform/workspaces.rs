@@ -83,7 +83,7 @@ impl Workspaces {
     /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
     /// for all that went with it.
     ///
-    /// One with few rows goes in one transaction. Of a large one the tasks go first, [`ROWS`] rows at a time: one
+    /// One with few rows goes in one transaction. Of a large one the tasks go first, `ROWS` rows at a time: one
     /// statement for all of them would take longer than `timing.database_timeout`, and nobody else could write while it
     /// runs. So it is seen to shrink, and is told of as deleted when it is gone. It is not hidden before: that would cost every
     /// read a look at whose each row is, for something that happens seldom and takes seconds. A host that ends meanwhile

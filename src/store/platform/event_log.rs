@@ -154,7 +154,7 @@ fn readable(rows: Vec<event_log::Model>) -> Vec<Logged> {
 }
 
 impl PlatformStore {
-    /// A part of the log, the oldest event first. With a filter it looks at [`WINDOW`] events at most: there may be more
+    /// A part of the log, the oldest event first. With a filter it looks at `WINDOW` events at most: there may be more
     /// when it has found nothing.
     ///
     /// # Errors
