@@ -46,7 +46,8 @@ pub struct Db {
 /// Faults since the start, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Connections lost, and transactions that another one was in the way of; the work was repeated as long as there was time.
+    /// Connections lost, and transactions that another one was in the way of; the work was repeated as long as there was
+    /// time.
     pub lost: u64,
     /// No connection, no space, or no answer in time.
     pub unavailable: u64,
