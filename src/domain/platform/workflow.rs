@@ -277,26 +277,63 @@ impl Step {
 /// Largest position and bound; fits the wire's 32 bits.
 pub const MAX_NUMBER: i64 = i32::MAX as i64;
 
-/// Where a new task goes in a workflow whose steps are given by position (host-data.md §6.1): in plan mode the first,
-/// otherwise the start step, otherwise the first; nowhere when there are none.
-pub fn placement(steps: &[Step], planning: bool) -> Option<&Step> {
-    let start = || steps.iter().find(|step| step.is_start_step && !planning);
-    start().or(steps.first())
+/// Where a new task may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    /// A UUID of version 7.
+    pub workspace_id: String,
+    /// Whether the workspace gives its tasks identifiers.
+    pub numbers_tasks: bool,
+    /// The workflow that was named, or the first that is not hidden.
+    pub lane: Option<Lane>,
+}
+
+/// A workflow as a new task sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lane {
+    /// A UUID of version 7.
+    pub id: String,
+    /// Whose it is.
+    pub workspace_id: String,
+    /// Its steps, by position.
+    pub steps: Vec<Slot>,
+}
+
+/// A step as a new task sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slot {
+    /// A UUID of version 7.
+    pub id: String,
+    /// Whether new tasks begin here.
+    pub is_start_step: bool,
+}
+
+impl Lane {
+    /// Where a new task goes (host-data.md §6.1): in plan mode to the first step, otherwise to the start step, otherwise to
+    /// the first; nowhere when there are none.
+    pub fn placement(&self, planning: bool) -> Option<&Slot> {
+        let start = || self.steps.iter().find(|step| step.is_start_step && !planning);
+        start().or(self.steps.first())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn step(name: &str, start: bool) -> Step {
-        let draft = StepDraft { name: Some(name.to_owned()), is_start_step: Some(start), ..StepDraft::default() };
-        Step::new(name.to_owned(), "w", 0, &draft, OffsetDateTime::UNIX_EPOCH).unwrap()
+    fn step() -> Step {
+        let draft = StepDraft { name: Some("a".to_owned()), ..StepDraft::default() };
+        Step::new("a".to_owned(), "w", 0, &draft, OffsetDateTime::UNIX_EPOCH).unwrap()
     }
 
     #[test]
     fn a_new_task_goes_to_the_start_step_and_a_planned_one_to_the_first() {
-        let steps = [step("a", false), step("b", true)];
-        let place = |steps: &[Step], planning| placement(steps, planning).map(|step| step.id.clone());
+        let slot = |id: &str, is_start_step| Slot { id: id.to_owned(), is_start_step };
+        let steps = [slot("a", false), slot("b", true)];
+        let place = |steps: &[Slot], planning| {
+            let lane = Lane { id: "f".to_owned(), workspace_id: "w".to_owned(), steps: steps.to_vec() };
+            lane.placement(planning).map(|slot| slot.id.clone())
+        };
         assert_eq!(place(&steps, false).as_deref(), Some("b"));
         assert_eq!(place(&steps, true).as_deref(), Some("a"));
         assert_eq!(place(&steps[..1], false).as_deref(), Some("a"));
@@ -305,7 +342,7 @@ mod tests {
 
     #[test]
     fn numbers_of_a_step_have_bounds() {
-        let negative = step("a", false).apply(&StepDraft { wip_limit: Some(-1), ..StepDraft::default() }).unwrap_err();
+        let negative = step().apply(&StepDraft { wip_limit: Some(-1), ..StepDraft::default() }).unwrap_err();
         assert_eq!(negative.to_string(), "wip_limit must be between 0 and 2147483647");
     }
 }

@@ -2,14 +2,17 @@
 
 use super::{Created, resolved};
 use crate::{
-    domain::platform::{
-        event,
-        profile::{AgentProfile, ExecutorProfile},
-        refusal::{Kind, Refusal},
-        task::{Launch, NewTask, Task, TaskRepository, check_title, stored_metadata},
-        words::{Origin, PlanMode, Priority, TaskState},
-        workflow::{Workflow, placement},
-        workspace::Workspace,
+    domain::{
+        clean::single_line,
+        platform::{
+            event,
+            profile::{AgentProfile, ExecutorProfile},
+            refusal::{Kind, Refusal},
+            task::{Launch, NewTask, Task, TaskRepository, check_title, stored_metadata},
+            words::{Origin, PlanMode, Priority, TaskState},
+            workflow::{Destination, Lane},
+            workspace::Workspace,
+        },
     },
     platform::{By, PlatformError, new_id},
     store::platform::Work,
@@ -20,37 +23,45 @@ pub(super) async fn create(work: &Work, by: &By, id: &str, new: &NewTask) -> Res
     if let Some(launch) = &new.launch {
         check_launch(work, launch).await?;
     }
-    let mut workspace = workspace_of(work, new).await?;
+    let Destination { workspace_id, numbers_tasks, lane } = destination(work, new).await?;
+    // Locked when the task takes a number or an external id in it, so that nobody takes the same.
+    let taken = numbers_tasks || !new.external_id.is_empty();
+    let workspace = if taken { Some(work.get::<Workspace>(&workspace_id).await?) } else { None };
     if !new.external_id.is_empty()
-        && let Some(task) = work.task_by_external_id(&workspace.id, &new.external_id).await?
+        && let Some(task) = work.task_by_external_id(&workspace_id, &new.external_id).await?
     {
         return Ok(Created { task, deduplicated: true });
     }
-    let default = default_workflow(work, &workspace, new).await?;
+    if new.workflow_id.is_empty() && lane.is_none() {
+        return Err(Refusal::NoDefaultWorkflow.into());
+    }
     // The contract's order: what is wrong with the title is told after what is missing, and before what does not fit.
     check_title(&new.title)?;
-    let workflow = match default {
-        Some(workflow) => workflow,
-        None => named_workflow(work, &workspace, new).await?,
-    };
-    let workflow_step_id = step_of(work, &workflow, new).await?;
+    let lane = lane.ok_or_else(|| Refusal::not_found(Kind::Workflow, &new.workflow_id))?;
+    if lane.workspace_id != workspace_id {
+        return Err(Refusal::ForeignWorkflow.into());
+    }
+    let workflow_step_id = step_in(&lane, new)?;
     let parent = match new.parent_id.as_str() {
         "" => None,
-        parent => Some(parent_in(work, &workspace.id, parent).await?),
+        parent => Some(parent_in(work, &workspace_id, parent).await?),
     };
     let repositories = match &parent {
         Some(parent) if new.repositories.is_empty() => inherited(&parent.repositories),
-        _ => resolved(work, &workspace.id, &new.repositories).await?,
+        _ => resolved(work, &workspace_id, &new.repositories).await?,
     };
-    let identifier = workspace.next_identifier();
-    if identifier.is_some() {
-        work.update(&workspace).await?;
+    let mut identifier = None;
+    if let Some(mut workspace) = workspace {
+        identifier = workspace.next_identifier();
+        if identifier.is_some() {
+            work.update(&workspace).await?;
+        }
     }
     let now = work.now();
     let mut task = Task {
         id: id.to_owned(),
-        workspace_id: workspace.id,
-        workflow_id: workflow.id,
+        workspace_id,
+        workflow_id: lane.id,
         workflow_step_id,
         title: new.title.clone(),
         description: new.description.clone(),
@@ -93,49 +104,24 @@ async fn check_launch(work: &Work, launch: &Launch) -> Result<(), PlatformError>
     Ok(())
 }
 
-/// The workspace; locked when the task takes a number or an external id in it, so that nobody takes the same.
-async fn workspace_of(work: &Work, new: &NewTask) -> Result<Workspace, PlatformError> {
-    let found = match new.workspace_id.as_str() {
-        "" => work.only_workspace().await?.ok_or(Refusal::NoDefaultWorkspace)?,
-        id => work.peek(id).await?.ok_or_else(|| Refusal::not_found(Kind::Workspace, id))?,
-    };
-    if found.task_prefix.is_empty() && new.external_id.is_empty() {
-        return Ok(found);
-    }
-    work.get(&found.id).await
+async fn destination(work: &Work, new: &NewTask) -> Result<Destination, PlatformError> {
+    let found = work.destination(&new.workspace_id, &new.workflow_id).await?;
+    Ok(found.ok_or_else(|| match new.workspace_id.as_str() {
+        "" => Refusal::NoDefaultWorkspace,
+        id => Refusal::not_found(Kind::Workspace, id),
+    })?)
 }
 
-/// The first of the workspace, when none is named.
-async fn default_workflow(
-    work: &Work,
-    workspace: &Workspace,
-    new: &NewTask,
-) -> Result<Option<Workflow>, PlatformError> {
-    if !new.workflow_id.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(work.first_workflow(&workspace.id).await?.ok_or(Refusal::NoDefaultWorkflow)?))
-}
-
-async fn named_workflow(work: &Work, workspace: &Workspace, new: &NewTask) -> Result<Workflow, PlatformError> {
-    let not_found = || Refusal::not_found(Kind::Workflow, &new.workflow_id);
-    let workflow: Workflow = work.peek(&new.workflow_id).await?.ok_or_else(not_found)?;
-    if workflow.workspace_id != workspace.id {
-        return Err(Refusal::ForeignWorkflow.into());
-    }
-    Ok(workflow)
-}
-
-async fn step_of(work: &Work, workflow: &Workflow, new: &NewTask) -> Result<Option<String>, PlatformError> {
-    let steps = work.steps_of(&workflow.id).await?;
-    if new.workflow_step_id.is_empty() {
+fn step_in(lane: &Lane, new: &NewTask) -> Result<Option<String>, Refusal> {
+    let wanted = new.workflow_step_id.as_str();
+    if wanted.is_empty() {
         let planning = matches!(new.plan_mode, Some(PlanMode::On | PlanMode::Replace));
-        return Ok(placement(&steps, planning).map(|step| step.id.clone()));
+        return Ok(lane.placement(planning).map(|step| step.id.clone()));
     }
-    let step = steps.into_iter().find(|step| step.id == new.workflow_step_id);
-    let step =
-        step.ok_or_else(|| Refusal::ForeignStep(crate::domain::clean::single_line(&new.workflow_step_id, 128)))?;
-    Ok(Some(step.id))
+    if !lane.steps.iter().any(|step| step.id == wanted) {
+        return Err(Refusal::ForeignStep(single_line(wanted, 128)));
+    }
+    Ok(Some(wanted.to_owned()))
 }
 
 /// A task that may have parts: of this workspace, and no part itself.

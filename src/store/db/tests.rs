@@ -146,6 +146,19 @@ async fn a_newer_postgres_database_is_refused() {
     a_newer_database_is_refused_by_the_name_of_its_unknown_step(connect(&url).await.unwrap(), url).await;
 }
 
+/// `.cargo/config.toml` says why; a build that does not read it is correct and slower.
+#[tokio::test]
+async fn sqlite_was_compiled_to_plan_a_statement_once_and_without_shared_locks() {
+    let (_folder, db) = sqlite().await;
+    let rows = db
+        .reader()
+        .query_all_raw(sea_orm::Statement::from_string(db.reader().get_database_backend(), "PRAGMA compile_options"));
+    let options: Vec<String> = rows.await.unwrap().iter().map(|row| row.try_get_by_index(0).unwrap()).collect();
+    let has = |option: &str| options.iter().any(|there| there == option);
+    assert!(has("ENABLE_QPSG") && has("DEFAULT_MEMSTATUS=0"), "{options:?}");
+    assert!(!has("ENABLE_MEMORY_MANAGEMENT"), "{options:?}");
+}
+
 #[tokio::test]
 async fn a_new_file_is_private_and_opens_again() {
     use std::os::unix::fs::PermissionsExt;

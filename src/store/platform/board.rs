@@ -34,7 +34,8 @@ pub(super) fn workspaces(scope: &Scope) -> Listing<workspace::Entity> {
     }
 }
 
-fn seen_workspaces(scope: &Scope) -> Select<workspace::Entity> {
+/// Those of the scope.
+pub(super) fn seen_workspaces(scope: &Scope) -> Select<workspace::Entity> {
     let all = workspace::Entity::find();
     match within(scope, None) {
         None => all,
@@ -254,19 +255,6 @@ impl PlatformStore {
 }
 
 impl Work {
-    /// The only workspace of the scope; none when there are several or none.
-    pub async fn only_workspace(&self) -> Result<Option<Workspace>, PlatformError> {
-        let rows = seen_workspaces(self.scope()).limit(2).all(self.transaction()).await?;
-        let only = (rows.len() == 1).then(|| rows.into_iter().next()).flatten();
-        Ok(only.map(Workspace::of).transpose()?)
-    }
-
-    /// The first workflow of a workspace that is not hidden.
-    pub async fn first_workflow(&self, workspace_id: &str) -> Result<Option<Workflow>, PlatformError> {
-        let query = workflows_of(workspace_id).filter(workflow::Column::Hidden.eq(false)).limit(1);
-        Ok(query.one(self.transaction()).await?.map(Workflow::of).transpose()?)
-    }
-
     /// All workflows of a workspace, hidden ones too, by place; locked until the work is done.
     pub async fn workflows_of(&self, workspace_id: &str) -> Result<Vec<Workflow>, PlatformError> {
         Ok(record::all_of(workflows_of(workspace_id).lock_exclusive().all(self.transaction()).await?)?)

@@ -14,6 +14,7 @@ mod event_log;
 mod listing;
 mod messages;
 mod once;
+mod placing;
 mod record;
 mod sessions;
 mod sight;

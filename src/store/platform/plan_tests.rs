@@ -3,7 +3,7 @@
 //! SQLite may neither scan a table without an index nor sort. PostgreSQL prefers both on small tables, so it is told not
 //! to; that it obeys shows that it can.
 
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, QueryFilter, Statement, TransactionTrait};
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, QueryFilter, QueryTrait, Statement, TransactionTrait};
 
 use super::*;
 use crate::{
@@ -192,6 +192,18 @@ async fn a_page_of_statistics_is_one_query_that_looks_up_each_number(db: Db) {
     }
 }
 
+async fn where_a_new_task_goes_is_looked_up(db: Db) {
+    let backend = db.reader().get_database_backend();
+    for (workspace, workflow) in [("", ""), ("w", ""), ("w", "f")] {
+        let statement = placing::query(&Scope::All, workspace, workflow).unwrap().build(backend);
+        let plan = explain(db.reader(), &statement).await;
+        if backend == DbBackend::Sqlite {
+            let scans = |line: &String| line.contains("SCAN workflow") || line.contains("SCAN first_one");
+            assert!(!plan.iter().any(scans), "{}\n{}", statement.sql, plan.join("\n"));
+        }
+    }
+}
+
 /// Of a page that turns out too large nothing is read in vain.
 async fn long_texts_are_not_read_before_it_is_known_how_many_fit(db: Db) {
     let text = "x".repeat(256 << 10);
@@ -224,4 +236,5 @@ on_both_databases!(
     long_texts_are_not_read_before_it_is_known_how_many_fit,
     every_list_is_served_by_an_index_in_its_order,
     a_page_of_statistics_is_one_query_that_looks_up_each_number,
+    where_a_new_task_goes_is_looked_up,
 );
