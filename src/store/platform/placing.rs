@@ -6,7 +6,7 @@ use sea_orm::{
     sea_query::{Alias, Expr, ExprTrait as _, Order, Query, SelectStatement},
 };
 
-use super::{PlatformError, Work, board::seen_workspaces};
+use super::{PlatformError, Work, board::seen_workspaces, tasks::within};
 use crate::{
     domain::platform::{
         Scope,
@@ -29,7 +29,7 @@ struct Row {
 
 impl Work {
     /// Where a task goes that names these; an empty id names the only workspace of the scope, or the first workflow that is
-    /// not hidden. A named workflow may be another workspace's. `None` without such a workspace. Nothing is locked.
+    /// not hidden. A named workflow may be of another workspace that the scope sees. `None` without such a workspace. Nothing is locked.
     pub async fn destination(
         &self,
         workspace_id: &str,
@@ -57,6 +57,10 @@ pub(super) fn query(scope: &Scope, workspace_id: &str, workflow_id: &str) -> Opt
         "" => id_of_workflow.eq(Expr::SubQuery(None, Box::new(first_workflow().into()))),
         id if !may_be_id(id) => Expr::value(false),
         id => id_of_workflow.eq(id),
+    };
+    let workflow = match within(scope, None) {
+        None => workflow,
+        Some(seen) => workflow.and(Expr::col((workflow::Entity, workflow::Column::WorkspaceId)).is_in(seen)),
     };
     let workflow_of_step = Expr::col((workflow_step::Entity, workflow_step::Column::WorkflowId));
     let step = workflow_of_step.equals((workflow::Entity, workflow::Column::Id));
