@@ -4,9 +4,9 @@
 //! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
 //! plugins and open requests side by side under `timing.shutdown_timeout`, the last events, database, `host.json`.
 
-use std::{
-    collections::BTreeMap, fs::DirBuilder, io, os::unix::fs::DirBuilderExt, path::PathBuf, sync::Arc, time::Duration,
-};
+mod error;
+
+use std::{collections::BTreeMap, fs::DirBuilder, os::unix::fs::DirBuilderExt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::{
@@ -17,13 +17,15 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
+pub use error::AppError;
+
 use crate::{
-    actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, SettingsError, SettingsHandle, Surroundings},
+    actors::{EventBusHandle, Parts, RegistryHandle, SettingsHandle, Surroundings},
     config::Config,
     domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
-    fetch::{Downloader, FetchError, SystemLookup},
+    fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
-    http::{self, OperatorToken, RequestFigures, Room, Services, Tasks},
+    http::{self, Hub, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
     platform::{
         Platform,
@@ -32,11 +34,10 @@ use crate::{
         inbox::{Inbox, Keeper, Plugins, Standings},
         publisher::Publisher,
     },
-    process::{Environment, GoPluginLauncher, SocketRoot, SocketRootError, sweep, usage::UsageSampler},
+    process::{Environment, GoPluginLauncher, SocketRoot, sweep, usage::UsageSampler},
     store::{
-        admin_token::{self, AdminTokenError},
-        db::{ConnectError, Db},
-        fs::FileError,
+        admin_token,
+        db::Db,
         inbox::InboxStore,
         log_files::LogFiles,
         packages::PackageStore,
@@ -44,74 +45,11 @@ use crate::{
         plugin_config::PluginConfigs,
         plugin_state::StateStore,
         records::{RecordStore, Skipped},
-        run_folder::{RunFolder, RunFolderError},
+        run_folder::RunFolder,
         trust::TrustStore,
     },
-    vault::{self, KeySource, Vault, VaultError, VaultOpenError},
+    vault::{self, KeySource, Vault},
 };
-
-/// Why the host could not start, or had to end.
-#[derive(Debug, thiserror::Error)]
-pub enum AppError {
-    /// No asynchronous runtime.
-    #[error("cannot start the runtime")]
-    Runtime(#[source] io::Error),
-    /// The home cannot be made.
-    #[error("cannot make the folder {}; give the host's user write permission on its parent, or choose another --home", .path.display())]
-    Home {
-        /// Which folder.
-        path: PathBuf,
-        /// The cause.
-        source: io::Error,
-    },
-    /// Another host, or no permission.
-    #[error(transparent)]
-    RunFolder(#[from] RunFolderError),
-    /// The operator's token.
-    #[error(transparent)]
-    AdminToken(#[from] AdminTokenError),
-    /// The database.
-    #[error(transparent)]
-    Database(#[from] ConnectError),
-    /// The vault.
-    #[error(transparent)]
-    Vault(#[from] VaultOpenError),
-    /// No short folder for sockets.
-    #[error(transparent)]
-    Sockets(#[from] SocketRootError),
-    /// The plugins' files.
-    #[error(transparent)]
-    Files(#[from] FileError),
-    /// The registry of the plugins.
-    #[error("the plugins found at the start were not taken up in time")]
-    Registry(#[from] RegistryError),
-    /// Saves of settings that an earlier host began.
-    #[error("cannot look for unfinished saves of plugin settings")]
-    Settings(#[from] SettingsError),
-    /// Finishing an uninstall that an earlier host began.
-    #[error("cannot finish an earlier uninstall")]
-    Removal(#[from] VaultError),
-    /// The thread that starts processes.
-    #[error("cannot start the thread that starts plugin processes")]
-    Forker(#[source] io::Error),
-    /// The thread that writes plugins' log lines.
-    #[error("cannot start the thread that writes log files")]
-    LogFiles(#[source] io::Error),
-    /// The downloader's TLS.
-    #[error(transparent)]
-    Downloads(#[from] FetchError),
-    /// The address is taken or not allowed.
-    #[error("cannot listen on {address}; choose another with --listen or KANDEV_LISTEN")]
-    Listen {
-        /// Which address.
-        address: std::net::SocketAddr,
-        /// The cause.
-        source: io::Error,
-    },
-    /// The server cannot be started, or failed.
-    #[error("the web server failed")]
-    Server(#[source] io::Error),
-}
 
 /// Runs the host until SIGINT or SIGTERM. Answers what its stop has left of `timing.shutdown_timeout`: what comes after
 /// must not take longer.
@@ -139,6 +77,7 @@ struct Host {
 
 /// The tasks that feed the bus from the event log and delete what is old.
 struct PlatformTasks {
+    store: PlatformStore,
     publisher: AbortOnDropHandle<()>,
     housekeeping: AbortOnDropHandle<()>,
     stop: CancellationToken,
@@ -293,6 +232,7 @@ impl Host {
             webhook_room: Room::new(limits.webhook_room_bytes),
             install_slots: Arc::new(Semaphore::new(limits.installs)),
             follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
+            hub: Hub::start(&bus, limits),
             usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
             requests: RequestFigures::default(),
             public_metrics: config.metrics.public,
@@ -350,11 +290,12 @@ impl PlatformTasks {
         let housekeeping = Housekeeping::new(store.clone(), &config.timing, &config.limits, stop.clone());
         let publisher = AbortOnDropHandle::new(tokio::spawn(publisher.run()));
         let housekeeping = AbortOnDropHandle::new(tokio::spawn(housekeeping.run()));
-        Self { publisher, housekeeping, stop }
+        Self { store: store.clone(), publisher, housekeeping, stop }
     }
 
     /// Saves the place in the log, if the database lets it in time.
     async fn stop(self, limit: Duration) {
+        self.store.close();
         self.stop.cancel();
         match timeout(limit, async { tokio::join!(self.publisher, self.housekeeping) }).await {
             Ok((publisher, housekeeping)) => {

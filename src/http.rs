@@ -32,6 +32,7 @@ mod trust;
 mod upgrade;
 mod vault;
 mod webhooks;
+mod ws;
 
 use std::sync::Arc;
 
@@ -43,6 +44,7 @@ pub use tasks::Tasks;
 use time::OffsetDateTime;
 pub use token::OperatorToken;
 use tokio::sync::Semaphore;
+pub use ws::Hub;
 
 use crate::{
     actors::{RegistryHandle, SettingsHandle},
@@ -89,6 +91,8 @@ pub struct Services {
     pub install_slots: Arc<Semaphore>,
     /// Clients that follow a log; its permits are `limits.log_followers`.
     pub follow_slots: Arc<Semaphore>,
+    /// The live connections of user interfaces.
+    pub hub: Hub,
     /// What processes use.
     pub usage: UsageSampler,
     /// Requests answered so far.

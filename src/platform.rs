@@ -6,6 +6,7 @@
 //! docs/platform.md describes them for their callers.
 
 pub mod agents;
+mod clearing;
 pub mod code;
 pub mod event_writer;
 pub mod events;

@@ -101,6 +101,8 @@ pub enum Action {
     CodeRead,
     /// Report commits and snapshots of sessions.
     CodeWrite,
+    /// Be told of events as they happen, over a WebSocket.
+    GatewayConnect,
 }
 
 /// What an action is about, for listings.
@@ -246,6 +248,7 @@ impl Action {
         Self::MessageWrite,
         Self::CodeRead,
         Self::CodeWrite,
+        Self::GatewayConnect,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -298,6 +301,7 @@ impl Action {
             Self::MessageWrite => "message:write",
             Self::CodeRead => "code:read",
             Self::CodeWrite => "code:write",
+            Self::GatewayConnect => "gateway:connect",
         }
     }
 
@@ -317,7 +321,7 @@ impl Action {
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated => Group::Plugins,
-            Self::EventPublish | Self::EventRead => Group::Events,
+            Self::EventPublish | Self::EventRead | Self::GatewayConnect => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
             }
@@ -389,6 +393,7 @@ impl Action {
             Self::MessageWrite => "record messages in sessions",
             Self::CodeRead => "see the commits and snapshots of sessions",
             Self::CodeWrite => "report commits and snapshots of sessions",
+            Self::GatewayConnect => "be told of events as they happen",
         }
     }
 }

@@ -69,7 +69,8 @@ const fn is_public(action: Action) -> bool {
         | Action::MessageRead
         | Action::MessageWrite
         | Action::CodeRead
-        | Action::CodeWrite => false,
+        | Action::CodeWrite
+        | Action::GatewayConnect => false,
     }
 }
 

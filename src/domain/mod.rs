@@ -9,6 +9,7 @@ pub mod config_schema;
 pub mod consent;
 pub mod delivery;
 pub mod drop_report;
+pub mod gateway;
 pub mod home_id;
 pub mod id;
 pub mod inbox;

@@ -33,6 +33,8 @@ pub struct Model {
     pub updated_at: i64,
     /// Goes up by one with every change.
     pub version: i64,
+    /// Whether its deletion was begun.
+    pub deleting: bool,
 }
 
 /// Relations are followed by hand.

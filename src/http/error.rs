@@ -54,6 +54,10 @@ pub enum ApiError {
     Unauthenticated,
     /// The caller may not.
     Forbidden,
+    /// Enough clients are connected live.
+    TooManyConnections,
+    /// What asks for a live connection does not speak WebSocket.
+    NoUpgrade(String),
     /// The request says something that cannot be taken. The text is for the caller.
     Invalid(String),
     /// The request's body cannot be had.
@@ -223,6 +227,14 @@ impl ApiError {
                 "too_many_followers",
                 "too many clients follow logs, try again later (limits.log_followers)",
             ),
+            Self::TooManyConnections => plain(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_connections",
+                "too many live connections, try again later (limits.ws_connections)",
+            ),
+            Self::NoUpgrade(text) => {
+                plain(StatusCode::UPGRADE_REQUIRED, "no_upgrade", format!("this is a WebSocket: {text}"))
+            }
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),

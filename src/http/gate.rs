@@ -26,7 +26,7 @@ use crate::domain::{
 /// Finds out who asks, for every decision about this request.
 pub fn identify(request: &ServiceRequest) -> Principal {
     let principal = match request.app_data::<Data<OperatorToken>>() {
-        Some(token) => token.principal(request.headers()),
+        Some(token) => token.principal_of(request.headers(), request.query_string()),
         None => Principal::Anonymous,
     };
     request.extensions_mut().insert(principal);

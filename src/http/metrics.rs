@@ -53,6 +53,7 @@ pub async fn read(services: web::Data<Services>, request: HttpRequest) -> Result
         lost_lines: services.registry.lost_lines(),
         written: services.events.written(),
         unwritten: services.events.waiting(),
+        live: services.hub.figures(),
         followers: services.limits.log_followers.saturating_sub(services.follow_slots.available_permits()),
     };
     let text = text(&services, collected).map_err(ApiError::internal)?;
@@ -94,6 +95,7 @@ struct Collected {
     written: Written,
     unwritten: usize,
     followers: usize,
+    live: (usize, u64),
 }
 
 type Encoded = Result<(), fmt::Error>;
@@ -134,7 +136,11 @@ impl Collected {
         let causes = [("overflow", lost_lines.overflowed), ("disk", lost_lines.failed)];
         let lost = causes.map(|(cause, count)| ([("cause", cause)], count as f64));
         metrics.counter("kandev_log_lines_lost", "Plugins' log lines that are not on disk", lost)?;
-        metrics.gauge("kandev_log_followers", "Clients that follow a log", one(self.followers as u64))
+        metrics.gauge("kandev_log_followers", "Clients that follow a log", one(self.followers as u64))?;
+        let (connections, let_go) = self.live;
+        metrics.gauge("kandev_ws_connections", "Live connections of /ws", one(connections as u64))?;
+        let about = "Live connections that were ended because their clients did not read";
+        metrics.counter("kandev_ws_let_go", about, one(let_go))
     }
 
     fn log(&self, metrics: &mut Writer<'_>) -> Encoded {

@@ -12,7 +12,7 @@ use actix_web::{
 
 use super::{
     ApiError, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
-    secrets, settings, trust, upgrade, vault, webhooks,
+    secrets, settings, trust, upgrade, vault, webhooks, ws,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
@@ -32,6 +32,7 @@ static HOST: &[&[Endpoint]] = &[
     vault::ROUTES,
     trust::ROUTES,
     inbox::ROUTES,
+    ws::ROUTES,
 ];
 
 /// Every route, in the order in which paths are tried.

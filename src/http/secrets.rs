@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{
     ApiError, Services,
     body::{self, Bounds},
+    change,
     endpoint::{Content, Endpoint, delete, get, post, put},
     query::Query,
 };
@@ -143,8 +144,9 @@ pub async fn create(
 ) -> Result<HttpResponse, ApiError> {
     let Fields { name, value, scope, workspace_id } = fields(&services, &request, payload).await?;
     let name = check_name(name.unwrap_or_default())?;
-    let scope = SecretScope::new(scope, workspace_id)?;
-    let new = NewSecret { name, scope, value: value.unwrap_or_default() };
+    let of = SecretScope::new(scope, workspace_id)?;
+    check_workspace(&services, &request, &of).await?;
+    let new = NewSecret { name, scope: of, value: value.unwrap_or_default() };
     let vault = services.vault.clone();
     let made = services.tasks.finish(async move { vault.create_shared(new).await }).await?;
     Ok(HttpResponse::Created().json(Item::from(made)))
@@ -173,11 +175,14 @@ pub async fn change(
 ) -> Result<HttpResponse, ApiError> {
     let id = secret_id(&id)?;
     let Fields { name, value, scope, workspace_id } = fields(&services, &request, payload).await?;
-    let scope = match (scope, workspace_id) {
+    let of = match (scope, workspace_id) {
         (None, None) => None,
         (scope, workspace_id) => Some(SecretScope::new(scope, workspace_id)?),
     };
-    let change = SecretChange { name: name.map(check_name).transpose()?, scope, value };
+    if let Some(of) = &of {
+        check_workspace(&services, &request, of).await?;
+    }
+    let change = SecretChange { name: name.map(check_name).transpose()?, scope: of, value };
     let vault = services.vault.clone();
     let changed = services.tasks.finish(async move { vault.change_shared(id, change).await }).await?;
     Ok(HttpResponse::Ok().json(Item::from(changed)))
@@ -224,6 +229,14 @@ pub async fn unshare(
     let vault = services.vault.clone();
     services.tasks.finish(async move { vault.unshare(id, &plugin).await }).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// A secret belongs to a workspace that is there.
+async fn check_workspace(services: &Services, request: &HttpRequest, of: &SecretScope) -> Result<(), ApiError> {
+    if let Some(id) = of.workspace_id() {
+        services.platform.workspaces.get(&change::scope(request), id).await?;
+    }
+    Ok(())
 }
 
 async fn fields(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<Fields, ApiError> {

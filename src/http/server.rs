@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
+    rc::Rc,
     sync::Arc,
     time::Duration,
 };
@@ -15,7 +16,10 @@ use actix_web::{
 };
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{OperatorToken, Services, Tasks, linger, routes, trace};
+use super::{
+    OperatorToken, Services, Tasks, linger, routes, trace,
+    ws::{Hub, Inside},
+};
 use crate::{
     config::{Limits, Timing},
     pace,
@@ -33,6 +37,7 @@ pub struct Running {
     handle: ServerHandle,
     server: JoinHandle<io::Result<()>>,
     tasks: Tasks,
+    hub: Option<Hub>,
 }
 
 /// How a stop went.
@@ -48,11 +53,15 @@ pub struct Stopped {
 /// When the listener cannot be used or the workers cannot be started.
 pub fn start(listener: TcpListener, services: Arc<Services>, token: OperatorToken) -> io::Result<Running> {
     let (timing, limits, tasks) = (services.timing.clone(), services.limits.clone(), services.tasks.clone());
+    let hub = services.hub.clone();
     let (services, token) = (Data::from(services), Data::new(token));
     let configure = move |config: &mut ServiceConfig| {
-        config.app_data(services.clone()).app_data(token.clone()).configure(routes::configure);
+        let inside = Rc::new(Inside::new(services.clone()));
+        config.app_data(services.clone()).app_data(token.clone()).app_data(inside).configure(routes::configure);
     };
-    run(listener, &timing, &limits, tasks, configure)
+    let mut running = run(listener, &timing, &limits, tasks, configure)?;
+    running.hub = Some(hub);
+    Ok(running)
 }
 
 /// The server around whatever `configure` registers.
@@ -81,7 +90,7 @@ fn run(
         .listen(listener)?
         .run();
     let handle = server.handle();
-    Ok(Running { address, handle, server: tokio::spawn(server), tasks })
+    Ok(Running { address, handle, server: tokio::spawn(server), tasks, hub: None })
 }
 
 impl Running {
@@ -104,6 +113,8 @@ impl Running {
     /// `deadline`; what is not finished by then is counted.
     pub async fn stop(self, deadline: Duration) -> Stopped {
         let begin = tokio::time::Instant::now();
+        // They would go on for ever.
+        self.hub.iter().for_each(Hub::close);
         if timeout(deadline, self.handle.stop(true)).await.is_err() {
             tracing::warn!("the server did not stop in time");
             self.server.abort();

@@ -4,6 +4,7 @@ use actix_web::http::header::{self, HeaderMap};
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use url::form_urlencoded;
 
 use crate::domain::principal::Principal;
 
@@ -23,9 +24,23 @@ impl OperatorToken {
         Self(Sha256::digest(token.expose_secret()).into())
     }
 
+    /// Who sent this. A client that opens a WebSocket may say its token in the query, since browsers cannot set headers there
+    /// (platform-rest.md §1); nobody else may, for addresses are written down in many places.
+    pub fn principal_of(&self, headers: &HeaderMap, query: &str) -> Principal {
+        let upgrades = headers.get(header::UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
+        if !upgrades || headers.contains_key(header::AUTHORIZATION) {
+            return self.principal(headers);
+        }
+        let mut tokens = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == "token");
+        match (tokens.next(), tokens.next()) {
+            (Some((_, token)), None) if self.matches(token.as_bytes()) => Principal::Operator,
+            _ => Principal::Anonymous,
+        }
+    }
+
     /// Who sent these headers. A missing, foreign, doubled or malformed `Authorization` makes an anonymous caller: on
     /// a public webhook the header may be meant for the plugin's own service, and elsewhere `authorize` refuses.
-    pub fn principal(&self, headers: &HeaderMap) -> Principal {
+    fn principal(&self, headers: &HeaderMap) -> Principal {
         let mut values = headers.get_all(header::AUTHORIZATION);
         let (Some(value), None) = (values.next(), values.next()) else { return Principal::Anonymous };
         match bearer(value.as_bytes()) {
@@ -80,6 +95,25 @@ mod tests {
             assert_eq!(principal(&[value]), Principal::Anonymous, "{value:?}");
         }
         assert_eq!(principal(&[]), Principal::Anonymous);
+    }
+
+    #[test]
+    fn a_websocket_may_have_the_token_in_its_query_and_nothing_else_may() {
+        let token = OperatorToken::new(&"t0ken".to_owned().into());
+        let of = |lines: &[(header::HeaderName, &str)], query: &str| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in lines {
+                headers.append(name.clone(), HeaderValue::from_str(value).unwrap());
+            }
+            token.principal_of(&headers, query)
+        };
+        let upgrade = (header::UPGRADE, "WebSocket");
+        assert_eq!(of(&[upgrade.clone()], "x=1&token=t0ken"), Principal::Operator);
+        assert_eq!(of(&[], "token=t0ken"), Principal::Anonymous);
+        assert_eq!(of(&[upgrade.clone()], "token=t0ken&token=t0ken"), Principal::Anonymous);
+        assert_eq!(of(&[upgrade.clone()], "token=else"), Principal::Anonymous);
+        let wrong = (header::AUTHORIZATION, "Bearer else");
+        assert_eq!(of(&[upgrade, wrong], "token=t0ken"), Principal::Anonymous);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Deleting what is kept for a time only: old events of the log and old idempotency keys, a little at a time.
+//! Deleting what is kept for a time only: old events of the log and old idempotency keys, a little at a time; and what is
+//! left of workspaces whose deletion was cut off.
 //!
 //! A round comes with time, and early when much was written to the log or for idempotency keys: whoever writes fast must
 //! not fill the disk between two rounds.
@@ -9,7 +10,7 @@ use time::OffsetDateTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{PlatformError, publisher};
+use super::{PlatformError, publisher, workspaces::Workspaces};
 use crate::{
     config::{Limits, Timing},
     store::platform::{PlatformStore, Retention},
@@ -102,6 +103,7 @@ impl Housekeeping {
         if let Some(too_much) = self.store.excess_keys(self.key_bytes).await? {
             while self.store.forget_keys(too_much, CHUNK).await? >= CHUNK {}
         }
+        Workspaces::new(self.store.clone()).finish_deletions().await?;
         Ok(until > published)
     }
 }

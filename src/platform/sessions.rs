@@ -1,6 +1,10 @@
 //! Sessions and their turns.
 
-use super::{By, PlatformError, Versioned as _, new_id, tasks};
+use super::{
+    By, PlatformError, Versioned as _,
+    clearing::{self, ROWS},
+    new_id, tasks,
+};
 use crate::{
     domain::platform::{
         Map, Scope, event,
@@ -12,7 +16,7 @@ use crate::{
         text::{check_name, check_object, check_text},
         words::SessionState,
     },
-    store::platform::{PlatformStore, Work},
+    store::platform::{Holder, PlatformStore, Work},
 };
 
 /// The service.
@@ -53,10 +57,21 @@ impl Sessions {
         self.store.primary_session(scope, task_id).await
     }
 
-    /// All turns of a session, the oldest first.
-    pub async fn turns(&self, scope: &Scope, session_id: &str) -> Result<Vec<Turn>, PlatformError> {
+    /// A page of a session's turns, the oldest first.
+    pub async fn turns(
+        &self,
+        scope: &Scope,
+        session_id: &str,
+        page: &PageRequest,
+    ) -> Result<Page<Turn>, PlatformError> {
         let session = self.get(scope, session_id).await?;
-        self.store.turns(&session.id).await
+        self.store.turns(&session.id, page).await
+    }
+
+    /// How many turns a session has.
+    pub async fn count_turns(&self, scope: &Scope, session_id: &str) -> Result<u64, PlatformError> {
+        let session: Session = self.store.find(scope, session_id).await?;
+        self.store.count_turns(&session.id).await
     }
 
     /// A new session with a snapshot of its profiles; the first of a task is its primary one. Tells
@@ -102,10 +117,11 @@ impl Sessions {
         let work = |work: Work| async move {
             let (task, mut session) = with_task(&work, id).await?;
             session.expect(expected)?;
+            clearing::refuse_large(&work, Holder::Session(id), ROWS).await?;
             work.delete::<Session>(id).await?;
             tasks::tell_updated(&work, &task).await
         };
-        self.store.write(&by.scope, by.once.as_ref(), work).await
+        clearing::delete(&self.store, by, Holder::Session(id), ROWS, work).await
     }
 
     /// Notes the last message that a person has read. Tells nothing.

@@ -8,7 +8,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{By, PlatformError};
+use super::{
+    By, PlatformError,
+    clearing::{self, ROWS},
+};
 use crate::{
     domain::{
         id::PluginId,
@@ -23,7 +26,7 @@ use crate::{
             workspace::Workspace,
         },
     },
-    store::platform::{PlatformStore, TaskQuery, Work},
+    store::platform::{Holder, PlatformStore, TaskQuery, Work},
 };
 
 /// Said when an agent is wanted for a new task: starting one is fire and forget, the task is there.
@@ -194,7 +197,7 @@ impl Tasks {
     /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent.
     pub async fn delete(&self, by: &By, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work| async move { delete::delete(&work, id, cascade, expected).await };
-        self.store.write(&by.scope, by.once.as_ref(), work).await
+        clearing::delete(&self.store, by, Holder::Task(id, cascade), ROWS, work).await
     }
 
     /// The tasks that [`Self::delete_owned_tree`] would delete, the root first (host-data.md §6.4).
@@ -210,7 +213,9 @@ impl Tasks {
         plugin: &PluginId,
         root: &str,
     ) -> Result<Vec<String>, PlatformError> {
-        self.store.write(scope, None, |work| async move { delete::delete_owned_tree(&work, plugin, root).await }).await
+        let by = By::plugin(plugin).within(scope.clone());
+        let work = |work| async move { delete::delete_owned_tree(&work, plugin, root).await };
+        clearing::delete(&self.store, &by, Holder::Task(root, true), ROWS, work).await
     }
 }
 

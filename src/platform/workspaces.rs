@@ -1,21 +1,22 @@
 //! Workspaces. A new one begins with a board (platform-rest.md §3).
 
-use super::{By, PlatformError, Versioned as _, new_id, workflows};
+use super::{
+    By, PlatformError, Versioned as _,
+    clearing::{self, ROWS},
+    new_id, workflows,
+};
 use crate::{
     domain::platform::{
         Scope,
         event::{self, Happened},
         page::{Page, PageRequest},
-        refusal::{Kind, Refusal},
+        refusal::Refusal,
         template,
         workflow::WorkflowDraft,
         workspace::{Workspace, WorkspaceDraft},
     },
-    store::platform::PlatformStore,
+    store::platform::{Holder, PlatformStore, Work},
 };
-
-/// Most rows of a kind that go with a workspace in one transaction.
-const ROWS: u64 = 2000;
 
 /// The service.
 #[derive(Debug, Clone)]
@@ -46,7 +47,7 @@ impl Workspaces {
     /// A new workspace with the default board. Tells `workspace.created`, `workflow.created` and `workflow_step.created`.
     pub async fn create(&self, by: &By, draft: &WorkspaceDraft) -> Result<Workspace, PlatformError> {
         let id = &new_id();
-        let work = |work: crate::store::platform::Work| async move {
+        let work = |work: Work| async move {
             let workspace = Workspace::new(id.clone(), draft, work.now())?;
             work.insert(&workspace).await?;
             work.tell(event::workspace(Happened::Created, &workspace));
@@ -65,8 +66,9 @@ impl Workspaces {
         draft: &WorkspaceDraft,
         expected: Option<i64>,
     ) -> Result<Workspace, PlatformError> {
-        let work = |work: crate::store::platform::Work| async move {
+        let work = |work: Work| async move {
             let mut workspace: Workspace = work.get(id).await?;
+            workspace.expect_open()?;
             workspace.expect(expected)?;
             let before = workspace.clone();
             workspace.apply(draft)?;
@@ -81,13 +83,13 @@ impl Workspaces {
     }
 
     /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
-    /// for all that went with it.
+    /// for all that goes with it.
     ///
-    /// One with few rows goes in one transaction. Of a large one the tasks go first, `ROWS` rows at a time: one
-    /// statement for all of them would take longer than `timing.database_timeout`, and nobody else could write while it
-    /// runs. So it is seen to shrink, and is told of as deleted when it is gone. It is not hidden before: that would cost every
-    /// read a look at whose each row is, for something that happens seldom and takes seconds. A host that ends meanwhile
-    /// leaves it with fewer tasks and the same version: the same request then deletes the rest.
+    /// One with few rows goes in one transaction. Of a large one the tasks go first ([`clearing`]), each told by its
+    /// `task.deleted`; it is marked before, takes no new tasks and no changes from then on, and is told of as deleted when
+    /// it is gone. It is not hidden meanwhile: that would cost every read a look at whose each row is, for something that
+    /// happens seldom and takes seconds. What a host that ends leaves of it the next one deletes
+    /// ([`Self::finish_deletions`]), and so does the same request.
     pub async fn delete(
         &self,
         by: &By,
@@ -107,37 +109,56 @@ impl Workspaces {
         expected: Option<i64>,
         rows: u64,
     ) -> Result<(), PlatformError> {
-        let mut confirmed = false;
-        loop {
-            let work = |work: crate::store::platform::Work| async move {
-                let mut workspace: Workspace = work.get(id).await?;
-                if !confirmed {
-                    workspace.expect(expected)?;
-                    if workspace.name != confirm_name {
-                        return Err(Refusal::NotConfirmed.into());
-                    }
-                }
-                if work.is_large(id, rows).await? {
-                    return Err(too_large(id).into());
-                }
-                work.delete::<Workspace>(id).await?;
-                work.tell(event::workspace(Happened::Deleted, &workspace));
-                Ok(())
-            };
-            let done = self.store.write(&by.scope, by.once.as_ref(), work).await;
-            match done {
-                // Its idempotency key was not used up: nothing of the transaction is kept.
-                Err(PlatformError::Refused(refusal)) if refusal == too_large(id) => {
-                    confirmed = true;
-                    self.store.clear_workspace(id, rows).await?;
-                }
-                done => return done,
+        let confirmed = async |work: &Work| {
+            let mut workspace: Workspace = work.get(id).await?;
+            workspace.expect(expected)?;
+            match workspace.name == confirm_name {
+                true => Ok(workspace),
+                false => Err(PlatformError::from(Refusal::NotConfirmed)),
             }
+        };
+        let whole = async |work: Work| remove(&work, confirmed(&work).await?, rows).await;
+        match self.store.write(&by.scope, by.once.as_ref(), whole).await {
+            Err(error) if clearing::is_too_large(&error) => {}
+            done => return done,
+        }
+        let mark = async |work: Work| {
+            let workspace = Workspace { deleting: true, ..confirmed(&work).await? };
+            work.update(&workspace).await
+        };
+        self.store.write(&by.scope, None, mark).await?;
+        self.finish(by, id, rows).await
+    }
+
+    /// Goes on with deletions that were begun, by an earlier host or by a request that was cut off.
+    pub async fn finish_deletions(&self) -> Result<(), PlatformError> {
+        loop {
+            let begun = self.store.workspaces_being_deleted().await?;
+            if begun.is_empty() {
+                return Ok(());
+            }
+            for id in begun {
+                self.finish(&By::operator(), &id, ROWS).await?;
+                tracing::info!(workspace.id = id, "the deletion of a workspace was finished");
+            }
+        }
+    }
+
+    /// The rest of a deletion that was begun; nothing when somebody else was faster.
+    async fn finish(&self, by: &By, id: &str, rows: u64) -> Result<(), PlatformError> {
+        let rest = async |work: Work| remove(&work, work.get(id).await?, rows).await;
+        clearing::empty(&self.store, &by.scope, Holder::Workspace(id), rows).await?;
+        match clearing::delete(&self.store, by, Holder::Workspace(id), rows, rest).await {
+            Err(PlatformError::Refused(Refusal::NotFound { .. })) => Ok(()),
+            done => done,
         }
     }
 }
 
-/// What the transaction that would delete it is given up with.
-fn too_large(id: &str) -> Refusal {
-    Refusal::NotEmpty { kind: Kind::Workspace, id: id.to_owned(), holds: "many rows" }
+async fn remove(work: &Work, workspace: Workspace, rows: u64) -> Result<(), PlatformError> {
+    clearing::refuse_large(work, Holder::Workspace(&workspace.id), rows).await?;
+    work.delete_secrets_of(&workspace.id).await?;
+    work.delete::<Workspace>(&workspace.id).await?;
+    work.tell(event::workspace(Happened::Deleted, &workspace));
+    Ok(())
 }

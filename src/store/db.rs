@@ -176,7 +176,7 @@ impl Db {
                 let fault = result.as_ref().err().and_then(E::fault);
                 fault.inspect(|fault| self.faults.count(fault));
                 let Some(DbFault::Lost(cause)) = fault else { return result };
-                tracing::debug!(cause, "a database connection was lost, the work is repeated");
+                tracing::debug!(cause, "a database connection or transaction was lost, the work is repeated");
                 last = Some(cause.clone());
                 tokio::time::sleep(self.pause).await;
             }

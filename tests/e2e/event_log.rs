@@ -106,8 +106,12 @@ on_databases!(an_event_is_not_lost_when_the_host_is_killed_between_its_commit_an
         let ids: std::collections::BTreeSet<_> = found.iter().map(|event| event["event_id"].to_string()).collect();
         (ids.len(), found.last().map(|event| event["payload"].clone()))
     };
-    // The news of the installs must be written: the next event that is committed is the one of the test.
-    eventually("the worker's start is told", || async { of_worker(&host, "plugin.lifecycle.active").0 == 1 }).await;
+    // The news of the starts must be written: the next event that is committed is the one of the test.
+    let started = async |host: &Host| {
+        let log = host.get("/api/v1/events?subject=plugin.lifecycle.active").await.expect(200);
+        log["events"].as_array().map_or(0, Vec::len)
+    };
+    eventually("both starts are told", || async { started(&host).await == 2 }).await;
 
     host.arm("events.appended");
     let cut_off = host.post("/api/v1/events", json!({"subject": "test.one", "payload": {"n": 1}})).await;
@@ -121,7 +125,7 @@ on_databases!(an_event_is_not_lost_when_the_host_is_killed_between_its_commit_an
     for id in ["demo", "worker"] {
         host.status(id, "active").await;
     }
-    eventually("the next start is told", || async { of_worker(&host, "plugin.lifecycle.active").0 == 2 }).await;
+    eventually("both next starts are told", || async { started(&host).await == 4 }).await;
     host.arm("events.appended");
     let path = "/api/plugins/worker/webhooks/host";
     let cut_off = host.post(path, json!({"calls": [emit("done", json!({"n": 2}))]})).await;

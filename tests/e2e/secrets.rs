@@ -125,13 +125,14 @@ on_both!(a_plugin_reveals_what_was_shared_with_it_until_it_is_not, |guest| {
 async fn the_operators_secrets_are_kept_listed_changed_and_removed_without_their_values() {
     let host = Host::start().await;
     assert_eq!(host.get("/api/v1/secrets").await.expect(200), json!([]));
-    let made = host
-        .post("/api/v1/secrets", json!({"name": "n", "value": MARKER, "scope": "workspace", "workspace_id": "w"}))
-        .await
-        .expect(201);
+    let workspace = host.post("/api/v1/workspaces", json!({"name": "w"})).await.expect(200);
+    let workspace = workspace["id"].as_str().expect("an id");
+    let of = |id: &str| json!({"name": "n", "value": MARKER, "scope": "workspace", "workspace_id": id});
+    assert_eq!(host.post("/api/v1/secrets", of("none")).await.expect(404)["code"], "workspace_not_found");
+    let made = host.post("/api/v1/secrets", of(workspace)).await.expect(201);
     let id = made["id"].as_str().expect("an id").to_owned();
     let path = format!("/api/v1/secrets/{id}");
-    let expected = json!({"id": id, "name": "n", "scope": "workspace", "workspace_id": "w", "has_value": true,
+    let expected = json!({"id": id, "name": "n", "scope": "workspace", "workspace_id": workspace, "has_value": true,
                           "plugins": [], "created_at": made["created_at"], "updated_at": made["updated_at"]});
     assert_eq!(made, expected);
     assert_eq!(host.get(&path).await.expect(200), expected);
@@ -144,7 +145,7 @@ async fn the_operators_secrets_are_kept_listed_changed_and_removed_without_their
     assert_eq!(names("").await, "gn");
     assert_eq!(names("?scope=global").await, "g");
     assert_eq!(names("?scope=workspace").await, "n");
-    assert_eq!(names("?workspace_id=w&include_global=true").await, "gn");
+    assert_eq!(names(&format!("?workspace_id={workspace}&include_global=true")).await, "gn");
     let changed = host.request(Method::PUT, &path, Some(json!({"name": "m", "scope": "global"}))).await.expect(200);
     assert_eq!((&changed["name"], &changed["scope"]), (&json!("m"), &json!("global")));
     assert_eq!(changed.get("workspace_id"), None);
@@ -158,6 +159,10 @@ async fn the_operators_secrets_are_kept_listed_changed_and_removed_without_their
         assert_eq!(gone["code"], "secret_not_found");
     }
     assert_eq!(host.get("/api/v1/secrets/plugin:demo:secret:k").await.expect(404)["code"], "secret_not_found");
+    host.post("/api/v1/secrets", of(workspace)).await.expect(201);
+    let confirmed = Some(json!({"confirm_name": "w"}));
+    host.request(Method::DELETE, &format!("/api/v1/workspaces/{workspace}"), confirmed).await.expect(200);
+    assert_eq!(host.get("/api/v1/secrets").await.expect(200), json!([]), "a workspace takes its secrets along");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -29,6 +29,7 @@ use super::plugin::Plugin;
 use super::process::Process;
 use super::spec::{LaunchSpec, Timing};
 use super::supervise::{Running, supervise};
+use crate::owned::Owner;
 use crate::tls::Identity;
 
 /// Starts `spec.executable` as a plugin: spawn, handshake line, mutual TLS, first ping. Then `host_service` is served to
@@ -178,11 +179,11 @@ fn take_over(
 
     let journal = Arc::new(Journal::new(log, Instant::now()));
     let (first, line) = oneshot::channel();
-    let running = supervise(pid, process, folder, journal.clone(), timing.pipe_grace, forker.clone());
-    let stdout_journal = journal.clone();
-    running.drains.spawn(async move { output::drain_stdout(stdout, first, &stdout_journal).await });
-    running.drains.spawn(async move { output::drain(stderr, Stream::Stderr, &journal).await });
-    Ok((running, line))
+    // Before the process is watched: one that ends at once would be reported without its last words.
+    let (drains, of_stdout, of_stderr) = (Owner::default(), journal.clone(), journal.clone());
+    drains.spawn(async move { output::drain_stdout(stdout, first, &of_stdout).await });
+    drains.spawn(async move { output::drain(stderr, Stream::Stderr, &of_stderr).await });
+    Ok((supervise(pid, process, folder, journal, drains, timing.pipe_grace, forker.clone()), line))
 }
 
 /// Ends what was started and tells `cause` with the last output.

@@ -4,12 +4,14 @@
 //! and `log_line`.
 
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::lines::LineSplitter;
 use super::log_line::{Level, LineReader, LogLine, LogSink, Stream};
@@ -19,6 +21,9 @@ use crate::text::clean;
 /// Lines that may reach the sink at once, and how many more each second.
 const BURST_LINES: f64 = 2000.0;
 const LINES_PER_SECOND: f64 = 500.0;
+
+/// How long nothing must come until what was left out is told without a line after it.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What is kept of stderr for the exit report.
 const TAIL_LINES: usize = 20;
@@ -83,6 +88,19 @@ impl Journal {
         self.report_suppressed(&mut self.state());
     }
 
+    /// Waits for more output. What was left out is reported when none comes for a while: the flood was its last word, and
+    /// nobody should wait for the next one to learn of it.
+    pub(crate) async fn until<T>(&self, more: impl Future<Output = T>) -> T {
+        let mut more = pin!(more);
+        if self.state().suppressed > 0 {
+            if let Ok(more) = timeout(QUIET, &mut more).await {
+                return more;
+            }
+            self.finish();
+        }
+        more.await
+    }
+
     /// The last lines on stderr, oldest first, with the first line of a panic before them.
     pub(crate) fn last_stderr(&self) -> Vec<String> {
         let state = self.state();
@@ -145,7 +163,7 @@ impl Bucket {
 pub(crate) async fn drain(mut pipe: impl AsyncRead + Unpin, stream: Stream, journal: &Journal) {
     let mut splitter = LineSplitter::default();
     let mut buffer = vec![0; READ_BYTES];
-    while let Ok(read @ 1..) = pipe.read(&mut buffer).await {
+    while let Ok(read @ 1..) = journal.until(pipe.read(&mut buffer)).await {
         let now = Instant::now();
         splitter.push(&buffer[..read], |line, cut| journal.line(stream, line, cut, now));
     }
@@ -238,6 +256,22 @@ mod tests {
         }
         journal.finish();
         assert_eq!(messages(&lines)[2000..], ["1 lines were left out: the plugin logs too fast"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lines_left_out_are_reported_when_nothing_comes_after_them() {
+        let (journal, lines, _) = journal();
+        let (mut plugin, pipe) = tokio::io::duplex(1 << 20);
+        let drained = async { drain(pipe, Stream::Stderr, &journal).await };
+        let printed = async {
+            tokio::io::AsyncWriteExt::write_all(&mut plugin, "x\n".repeat(2500).as_bytes()).await.expect("it is read");
+            tokio::time::sleep(QUIET * 2).await;
+            let told = messages(&lines);
+            drop(plugin);
+            told
+        };
+        let ((), told) = tokio::join!(drained, printed);
+        assert_eq!(told[2000..], ["500 lines were left out: the plugin logs too fast"]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) async fn drain(channel: Channel, max_message_bytes: usize, journal: &
         }
     };
     let (mut stdout, mut stderr) = (LineSplitter::default(), LineSplitter::default());
-    while let Ok(Some(data)) = stream.message().await {
+    while let Ok(Some(data)) = journal.until(stream.message()).await {
         let (splitter, source) = match data.channel() {
             Source::Stdout => (&mut stdout, Stream::Stdout),
             Source::Stderr => (&mut stderr, Stream::Stderr),

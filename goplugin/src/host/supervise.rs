@@ -77,19 +77,20 @@ impl Drop for Running {
     }
 }
 
-/// Takes a process over: from here on it is watched, and cleaned up after whenever it ends. `grace` is
-/// [`Timing::pipe_grace`](super::Timing::pipe_grace).
+/// Takes a process over: from here on it is watched, and cleaned up after whenever it ends. `drains` read its output
+/// already; `grace` is [`Timing::pipe_grace`](super::Timing::pipe_grace).
 pub(crate) fn supervise(
     pid: u32,
     process: Process,
     folder: PrivateFolder,
     journal: Arc<Journal>,
+    drains: Owner,
     grace: Duration,
     forker: Forker,
 ) -> Running {
     let (exit_sender, exit) = watch::channel(None);
     let control = Control { group: process.group(), asked: Arc::default(), exit };
-    let running = Running { pid, tasks: Owner::default(), drains: Owner::default(), journal: journal.clone(), control };
+    let running = Running { pid, tasks: Owner::default(), drains, journal: journal.clone(), control };
     let (tasks, drains, asked) = (running.tasks.clone(), running.drains.clone(), running.control.asked.clone());
     tokio::spawn(async move {
         process.exited().await;

@@ -33,6 +33,7 @@ pub enum List {
     Commits = 11,
     Snapshots = 12,
     Events = 13,
+    Turns = 14,
 }
 
 /// One part of an order key.

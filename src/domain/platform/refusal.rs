@@ -228,6 +228,15 @@ pub enum Refusal {
         /// What is in it.
         holds: &'static str,
     },
+    /// The deletion of the workspace was begun.
+    #[error("workspace \"{0}\" is being deleted")]
+    BeingDeleted(String),
+    /// What is to be moved at once is too much.
+    #[error("the source has more than {limit} tasks; name at most {limit} of them in task_ids")]
+    TooManyTasks {
+        /// The bound.
+        limit: usize,
+    },
     /// The name typed to confirm a deletion is another one.
     #[error("confirm_name must be the name of the workspace")]
     NotConfirmed,
@@ -254,7 +263,11 @@ impl Refusal {
         match self {
             Self::NotFound { .. } => Class::NotFound,
             Self::Stale { .. } => Class::Stale,
-            Self::NotEmpty { .. } | Self::SessionOver(_) | Self::MixedTree | Self::KeyReused => Class::Conflict,
+            Self::NotEmpty { .. }
+            | Self::BeingDeleted(_)
+            | Self::SessionOver(_)
+            | Self::MixedTree
+            | Self::KeyReused => Class::Conflict,
             Self::ForeignTree | Self::ForeignProvider(_) => Class::Forbidden,
             Self::CursorExpired { .. } => Class::Gone,
             Self::Required(_)
@@ -282,6 +295,7 @@ impl Refusal {
             | Self::BadCursor
             | Self::MessageFilterTooLarge { .. }
             | Self::BadTime { .. }
+            | Self::TooManyTasks { .. }
             | Self::NotConfirmed => Class::Invalid,
         }
     }

@@ -284,6 +284,8 @@ pub struct Destination {
     pub workspace_id: String,
     /// Whether the workspace gives its tasks identifiers.
     pub numbers_tasks: bool,
+    /// Whether the workspace is being deleted.
+    pub closed: bool,
     /// The workflow that was named, or the first that is not hidden.
     pub lane: Option<Lane>,
 }

@@ -42,6 +42,10 @@ pub struct Workspace {
     pub updated_at: OffsetDateTime,
     /// Goes up by one with every change.
     pub version: i64,
+    /// Whether its deletion was begun. It is finished sooner or later; meanwhile the workspace takes no new tasks and no
+    /// changes.
+    #[serde(default)]
+    pub deleting: bool,
 }
 
 /// What a writer says about a workspace: all of it for a new one, what changes for an old one. An empty id of a default
@@ -83,6 +87,7 @@ impl Workspace {
             created_at: now,
             updated_at: now,
             version: 1,
+            deleting: false,
         };
         workspace.apply(draft)?;
         check_required("name", &workspace.name)?;
@@ -123,6 +128,11 @@ impl Workspace {
             }
         }
         Ok(())
+    }
+
+    /// Refuses what must not be done any more once its deletion has begun.
+    pub fn expect_open(&self) -> Result<(), Refusal> {
+        if self.deleting { Err(Refusal::BeingDeleted(self.id.clone())) } else { Ok(()) }
     }
 
     /// The identifier of its next task, when it gives any.

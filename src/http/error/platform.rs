@@ -40,10 +40,13 @@ fn code(refusal: &Refusal) -> &'static str {
         Refusal::BadCursor => "invalid_cursor",
         Refusal::NotConfirmed => "not_confirmed",
         Refusal::NotEmpty { .. } => "not_empty",
+        Refusal::BeingDeleted(_) => "workspace_being_deleted",
         Refusal::SessionOver(_) => "session_over",
         Refusal::KeyReused => "idempotency_key_reused",
         Refusal::MixedTree => "mixed_tree",
-        Refusal::TooLarge { .. } | Refusal::TooMany { .. } | Refusal::TooDeep { .. } => "field_too_large",
+        Refusal::TooLarge { .. } | Refusal::TooMany { .. } | Refusal::TooManyTasks { .. } | Refusal::TooDeep { .. } => {
+            "field_too_large"
+        }
         _ => match refusal.class() {
             Class::Stale => "version_mismatch",
             Class::Forbidden => "forbidden",

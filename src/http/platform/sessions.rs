@@ -55,6 +55,7 @@ pub static ROUTES: &[Endpoint] = &[
         .once(),
     get("/api/v1/task-sessions/{id}/turns", Action::SessionRead, || web::to(turns))
         .about("Turns of a session, the oldest first")
+        .query::<Part>()
         .gives::<TurnList>(200),
     post("/api/v1/task-sessions/{id}/turns/complete", Action::SessionWrite, || web::to(complete_turn))
         .about("Close the open turn of a session, when there is one")
@@ -282,7 +283,9 @@ impl From<Turn> for TurnView {
 #[derive(Debug, Serialize, ToSchema)]
 struct TurnList {
     turns: Vec<TurnView>,
-    total: usize,
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
 }
 
 /// The turn that was closed; `null` when none was open.
@@ -382,11 +385,13 @@ async fn turns(
     services: web::Data<Services>,
     request: HttpRequest,
     id: web::Path<String>,
+    Query(part): Query<Part>,
 ) -> Result<HttpResponse, ApiError> {
-    let turns = services.platform.sessions.turns(&scope(&request), &id).await?;
-    let turns: Vec<_> = turns.into_iter().map(TurnView::from).collect();
-    let total = turns.len();
-    Ok(HttpResponse::Ok().json(TurnList { turns, total }))
+    let (service, scope) = (&services.platform.sessions, scope(&request));
+    let page = async |page| service.turns(&scope, &id, &page).await;
+    let listed = part.read(page, async || service.count_turns(&scope, &id).await).await?.map(TurnView::from);
+    let (turns, total, next_cursor) = (listed.items, listed.total, listed.next_cursor);
+    Ok(HttpResponse::Ok().json(TurnList { turns, total, next_cursor }))
 }
 
 async fn complete_turn(

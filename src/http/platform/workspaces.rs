@@ -116,6 +116,10 @@ struct WorkspaceView {
     #[serde(with = "time::serde::rfc3339")]
     updated_at: OffsetDateTime,
     version: i64,
+    /// There when its deletion was begun.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    deleting: bool,
 }
 
 impl From<Workspace> for WorkspaceView {
@@ -134,6 +138,7 @@ impl From<Workspace> for WorkspaceView {
             created_at: workspace.created_at,
             updated_at: workspace.updated_at,
             version: workspace.version,
+            deleting: workspace.deleting,
         }
     }
 }

@@ -191,6 +191,7 @@ fn place(make: &mut Maker, plan: &Plan, team: &'static Team, number: usize) -> P
         created_at: at,
         updated_at: at,
         version: 1,
+        deleting: false,
     };
     let (workflows, steps) = (0..).zip(TEMPLATES).map(|(order, template)| workflow(make, &id, order, template)).unzip();
     let mut repositories: Vec<_> = team.repositories.iter().map(|name| repository(make, &id, name)).collect();

@@ -23,7 +23,10 @@ pub(super) async fn create(work: &Work, by: &By, id: &str, new: &NewTask) -> Res
     if let Some(launch) = &new.launch {
         check_launch(work, launch).await?;
     }
-    let Destination { workspace_id, numbers_tasks, lane } = destination(work, new).await?;
+    let Destination { workspace_id, numbers_tasks, closed, lane } = destination(work, new).await?;
+    if closed {
+        return Err(Refusal::BeingDeleted(workspace_id).into());
+    }
     // Locked when the task takes a number or an external id in it, so that nobody takes the same.
     let taken = numbers_tasks || !new.external_id.is_empty();
     let workspace = if taken { Some(work.get::<Workspace>(&workspace_id).await?) } else { None };

@@ -1,6 +1,7 @@
 //! Deleting tasks, and the trees that a plugin owns (host-data.md §6.4). Parts go before what they are parts of.
 
-use super::tell_updated;
+use std::collections::HashMap;
+
 use crate::{
     domain::{
         id::PluginId,
@@ -10,28 +11,24 @@ use crate::{
             task::{Author, Task},
         },
     },
-    platform::{PlatformError, Versioned as _},
-    store::platform::Work,
+    platform::{
+        PlatformError, Versioned as _,
+        clearing::{self, ROWS},
+    },
+    store::platform::{Holder, Work},
 };
 
 pub(super) async fn delete(work: &Work, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
     let mut task = work.task(id).await?;
     task.expect(expected)?;
+    clearing::refuse_large(work, Holder::Task(id, cascade), ROWS).await?;
     if !cascade {
-        for mut child in work.children(id).await? {
-            child.parent_id = None;
-            child.touch(work.now());
-            work.update(&child).await?;
-            tell_updated(work, &child).await?;
-        }
-        return remove(work, &task, None).await;
+        make_roots(work, work.children_of(&[id]).await?).await?;
+        return remove(work, &[&task], |_| None).await;
     }
     let tree = tree(work, task, |_| true).await?;
-    for (task, _) in tree.iter().rev() {
-        let reason = (task.id != id).then_some("parent deleted");
-        remove(work, task, reason).await?;
-    }
-    Ok(())
+    let last_first: Vec<_> = tree.iter().rev().map(|(task, _)| task).collect();
+    remove(work, &last_first, |task| (task.id != id).then_some("parent deleted")).await
 }
 
 pub(super) async fn owned_tree(work: &Work, plugin: &PluginId, root: &str) -> Result<Vec<Task>, PlatformError> {
@@ -51,12 +48,10 @@ pub(super) async fn delete_owned_tree(
     if tree.iter().any(|(_, mixed)| *mixed) {
         return Err(Refusal::MixedTree.into());
     }
-    let mut deleted = Vec::with_capacity(tree.len());
-    for (task, _) in tree.into_iter().rev() {
-        remove(work, &task, None).await?;
-        deleted.push(task.id);
-    }
-    Ok(deleted)
+    clearing::refuse_large(work, Holder::Task(root, true), ROWS).await?;
+    let last_first: Vec<_> = tree.iter().rev().map(|(task, _)| task).collect();
+    remove(work, &last_first, |_| None).await?;
+    Ok(tree.into_iter().rev().map(|(task, _)| task.id).collect())
 }
 
 async fn plugins_tree(work: &Work, plugin: &PluginId, root: Task) -> Result<Vec<(Task, bool)>, PlatformError> {
@@ -67,24 +62,50 @@ async fn plugins_tree(work: &Work, plugin: &PluginId, root: Task) -> Result<Vec<
     tree(work, root, |task| task.source() == tag.as_deref()).await
 }
 
-/// The root and everything below it that is `mine`, each after what it is a part of, with whether it has parts that are
+/// The root and everything below it that is `mine`, each after what it is a part of: a query for each level. With whether it has parts that are
 /// not.
 async fn tree(work: &Work, root: Task, mine: impl Fn(&Task) -> bool) -> Result<Vec<(Task, bool)>, PlatformError> {
     let mut found = vec![(root, false)];
-    let mut next = 0;
-    while next < found.len() {
-        let id = found[next].0.id.clone();
-        let (own, foreign): (Vec<_>, Vec<_>) = work.children(&id).await?.into_iter().partition(&mine);
-        found[next].1 = !foreign.is_empty();
-        found.extend(own.into_iter().map(|task| (task, false)));
-        next += 1;
+    let mut level = 0..1;
+    while !level.is_empty() {
+        let places: HashMap<String, usize> = level.clone().map(|place| (found[place].0.id.clone(), place)).collect();
+        let ids: Vec<_> = places.keys().map(String::as_str).collect();
+        level = found.len()..found.len();
+        for child in work.children_of(&ids).await? {
+            match child.parent_id.as_ref().and_then(|parent| places.get(parent)) {
+                Some(parent) if !mine(&child) => found[*parent].1 = true,
+                _ => found.push((child, false)),
+            }
+        }
+        level.end = found.len();
     }
     Ok(found)
 }
 
-async fn remove(work: &Work, task: &Task, reason: Option<&str>) -> Result<(), PlatformError> {
-    let sessions = work.session_summary(&task.id).await?;
-    work.delete::<Task>(&task.id).await?;
-    work.tell(event::task_deleted(task, &sessions, reason));
+/// Parts become tasks of their own.
+async fn make_roots(work: &Work, mut parts: Vec<Task>) -> Result<(), PlatformError> {
+    let ids: Vec<_> = parts.iter().map(|task| task.id.clone()).collect();
+    work.make_roots(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    let mut sessions = work.session_summaries(&ids).await?;
+    for task in &mut parts {
+        task.parent_id = None;
+        task.touch(work.now());
+        work.tell(event::task_updated(task, &sessions.remove(&task.id).unwrap_or_default(), None));
+    }
+    Ok(())
+}
+
+/// Parts must come before what they are parts of.
+async fn remove(
+    work: &Work,
+    tasks: &[&Task],
+    reason: impl Fn(&Task) -> Option<&'static str>,
+) -> Result<(), PlatformError> {
+    let ids: Vec<_> = tasks.iter().map(|task| task.id.clone()).collect();
+    let mut sessions = work.session_summaries(&ids).await?;
+    work.delete_tasks(&ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    for task in tasks {
+        work.tell(event::task_deleted(task, &sessions.remove(&task.id).unwrap_or_default(), reason(task)));
+    }
     Ok(())
 }

@@ -74,12 +74,10 @@ pub(super) async fn bulk_move(work: &Work, bulk: &BulkMove) -> Result<u64, Platf
     let source: Workflow = work.peek(&bulk.source_workflow_id).await?.ok_or_else(not_found)?;
     let place = Place { workflow_id: &bulk.target_workflow_id, step_id: &bulk.target_step_id, position: None };
     check_place(work, &source.workspace_id, place).await?;
-    let bounded = |count: usize| match count > MAX_BULK {
-        true => Err(Refusal::TooMany { field: "task_ids", count, limit: MAX_BULK }),
-        false => Ok(()),
-    };
     let ids: BTreeSet<&str> = bulk.task_ids.iter().map(String::as_str).collect();
-    bounded(ids.len())?;
+    if ids.len() > MAX_BULK {
+        return Err(Refusal::TooMany { field: "task_ids", count: ids.len(), limit: MAX_BULK }.into());
+    }
     let ids = ids.into_iter().filter(|id| may_be_id(id)).collect::<Vec<_>>();
     let ids = (!bulk.task_ids.is_empty()).then_some(ids.as_slice());
     let step = match bulk.source_step_id.as_str() {
@@ -87,7 +85,9 @@ pub(super) async fn bulk_move(work: &Work, bulk: &BulkMove) -> Result<u64, Platf
         step => Some(check_step(work, &source.id, step).await?.id),
     };
     let tasks = work.tasks_of_workflow(&source.id, step.as_deref(), ids, MAX_BULK as u64 + 1).await?;
-    bounded(tasks.len())?;
+    if tasks.len() > MAX_BULK {
+        return Err(Refusal::TooManyTasks { limit: MAX_BULK }.into());
+    }
     let ids: Vec<_> = tasks.iter().map(|task| task.id.clone()).collect();
     let mut sessions = work.session_summaries(&ids).await?;
     let count = tasks.len() as u64;

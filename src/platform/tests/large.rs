@@ -6,7 +6,13 @@ use super::*;
 use crate::{
     domain::platform::{message::MessageFilter, refusal::Class, session::SessionFilter, task::TaskFilter},
     platform::seed::{Plan, seed},
-    store::{db::tests::on_both_databases, platform::Once},
+    store::{
+        db::{
+            DbFault,
+            tests::{on_both_databases, tamper},
+        },
+        platform::Once,
+    },
 };
 
 /// Small enough for a hundred transactions and more.
@@ -41,16 +47,40 @@ async fn seeded(db: Db) -> (World, Workspace, Workspace) {
     (world, large, other)
 }
 
+/// How often each subject but `task.created` was told, in the order of the first time.
+async fn told(world: &World) -> Vec<(String, u64)> {
+    let mut counts: Vec<(String, u64)> = Vec::new();
+    for subject in world.told(0).await.into_iter().filter(|subject| subject != "task.created") {
+        match counts.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((subject, 1)),
+        }
+    }
+    counts
+}
+
+fn counts(counts: &[(&str, u64)]) -> Vec<(String, u64)> {
+    counts.iter().map(|(subject, count)| ((*subject).to_owned(), *count)).collect()
+}
+
 async fn a_large_workspace_goes_in_many_transactions_and_others_write_meanwhile(db: Db) {
     let (world, large, other) = seeded(db.clone()).await;
     let (workspaces, by) = (&world.platform.workspaces, By::operator());
-    let kept = sizes(&world, &other).await;
-    let written = AtomicUsize::new(0);
-    let new = NewTask { workspace_id: other.id.clone(), ..titled("meanwhile") };
+    let (kept, tasks) = (sizes(&world, &other).await, sizes(&world, &large).await[0]);
+    let (written, closed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let new = |workspace: &Workspace| NewTask { workspace_id: workspace.id.clone(), ..titled("meanwhile") };
+    let (elsewhere, inside) = (new(&other), new(&large));
     let write = async {
         loop {
-            world.platform.tasks.create(&By::operator(), &new).await.unwrap();
+            world.platform.tasks.create(&By::operator(), &elsewhere).await.unwrap();
             written.fetch_add(1, Ordering::Relaxed);
+            if !workspaces.get(&Scope::All, &large.id).await.is_ok_and(|workspace| workspace.deleting) {
+                continue;
+            }
+            let created = refused(world.platform.tasks.create(&By::operator(), &inside).await);
+            let renamed = refused(workspaces.update(&By::operator(), &large.id, &draft("kept"), None).await);
+            let busy = Refusal::BeingDeleted(large.id.clone());
+            closed.fetch_add(usize::from(created == busy && renamed == busy), Ordering::Relaxed);
         }
     };
     tokio::select! {
@@ -58,38 +88,99 @@ async fn a_large_workspace_goes_in_many_transactions_and_others_write_meanwhile(
         () = write => {}
     }
     let written = written.into_inner();
-    assert!(written >= 10, "{written} tasks were written meanwhile");
+    assert!(written >= 10 && closed.into_inner() >= 1, "{written} tasks were written meanwhile");
     assert_eq!(refused(workspaces.get(&Scope::All, &large.id).await).class(), Class::NotFound);
     assert_eq!(sizes(&world, &large).await, [0, 0, 0]);
-    let [tasks, sessions, messages] = sizes(&world, &other).await;
-    assert!(tasks >= kept[0] + written as u64, "{tasks}");
+    let [others, sessions, messages] = sizes(&world, &other).await;
+    assert!(others >= kept[0] + written as u64, "{others}");
     assert_eq!([sessions, messages], kept[1..]);
-    let told: Vec<_> = world.told(0).await.into_iter().filter(|subject| subject != "task.created").collect();
-    assert_eq!(told, ["workspace.deleted"]);
+    let gone = told(&world).await;
+    let one_by_one = gone[0].1;
+    assert!((1..=tasks).contains(&one_by_one), "{one_by_one} of {tasks}");
+    assert_eq!(gone, counts(&[("task.deleted", one_by_one), ("workspace.deleted", 1)]));
+}
+
+/// Begins to delete a workspace, and ends in the middle; its tasks and sessions before and after.
+async fn cut_off(world: &World, large: &Workspace, by: &By) -> [[u64; 3]; 2] {
+    let before = sizes(world, large).await;
+    let shrunk = async {
+        while sizes(world, large).await[0] == before[0] {
+            tokio::task::yield_now().await;
+        }
+    };
+    let workspaces = &world.platform.workspaces;
+    tokio::select! {
+        _ = workspaces.delete_by(by, &large.id, &large.name, Some(large.version), ROWS) => panic!("too fast to be cut off"),
+        () = shrunk => {}
+    }
+    let marked = Workspace { deleting: true, ..large.clone() };
+    assert_eq!(workspaces.get(&Scope::All, &large.id).await.unwrap(), marked);
+    let after = sizes(world, large).await;
+    assert_eq!(told(world).await, counts(&[("task.deleted", before[0] - after[0])]), "what is gone was told");
+    [before, after]
 }
 
 async fn a_deletion_that_was_cut_off_is_finished_by_the_same_request(db: Db) {
     let (world, large, _) = seeded(db).await;
     let workspaces = &world.platform.workspaces;
-    let before = sizes(&world, &large).await;
     let once = Once { scope: "operator".to_owned(), key: "k".to_owned(), fingerprint: "f".to_owned() };
     let by = By::operator().with(Some(once.clone()));
-    let shrunk = async {
-        while sizes(&world, &large).await[0] == before[0] {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        _ = workspaces.delete_by(&by, &large.id, &large.name, Some(large.version), ROWS) => panic!("too fast to be cut off"),
-        () = shrunk => {}
-    }
-    assert_eq!(workspaces.get(&Scope::All, &large.id).await.unwrap(), large);
-    assert_eq!(world.told(0).await, [""; 0]);
+    cut_off(&world, &large, &by).await;
     for _ in 0..2 {
         let done = workspaces.delete_by(&by, &large.id, &large.name, Some(large.version), ROWS).await;
         assert_eq!(done, Ok(()), "done once, answered twice");
     }
-    assert_eq!(world.told(0).await, ["workspace.deleted"]);
+    assert_eq!(told(&world).await.last(), counts(&[("workspace.deleted", 1)]).last());
+}
+
+async fn a_deletion_that_was_cut_off_is_finished_by_itself(db: Db) {
+    let (world, large, _) = seeded(db).await;
+    cut_off(&world, &large, &By::operator()).await;
+    world.platform.workspaces.finish_deletions().await.unwrap();
+    assert_eq!(sizes(&world, &large).await, [0, 0, 0]);
+    assert_eq!(told(&world).await.last(), counts(&[("workspace.deleted", 1)]).last());
+    world.platform.workspaces.finish_deletions().await.unwrap();
+}
+
+async fn a_host_that_stops_ends_a_large_deletion_between_two_transactions(db: Db) {
+    let (world, large, _) = seeded(db).await;
+    let (workspaces, by) = (&world.platform.workspaces, By::operator());
+    world.store.close();
+    let ended = workspaces.delete_by(&by, &large.id, &large.name, None, ROWS).await;
+    assert!(matches!(ended, Err(PlatformError::Database(DbFault::Unavailable(_)))), "{ended:?}");
+    assert!(workspaces.get(&Scope::All, &large.id).await.unwrap().deleting);
+}
+
+/// More than go in one transaction.
+async fn a_task_with_very_many_messages_goes_with_its_parts_and_others_write_meanwhile(db: Db) {
+    let world = World::new(db.clone());
+    let workspace = world.workspace("one").await;
+    let whole = world.task("whole").await;
+    let part = world.made(&By::operator(), &NewTask { parent_id: whole.id.clone(), ..titled("part") }).await;
+    let sessions = &world.platform.sessions;
+    let mut first = None;
+    for task in [&whole, &part] {
+        let session = super::sessions::session_of(&world, &task.id).await;
+        let message = super::sessions::message_in(&session.id, "x");
+        let message = world.platform.messages.add(&By::operator(), &message).await.unwrap();
+        let many = format!(
+            "INSERT INTO session_message (id, session_id, task_id, turn_id, author_type, author_id, type, raw_content, \
+             requests_input, metadata, created_at, updated_at, version) WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL \
+             SELECT n + 1 FROM n WHERE n < 4500) SELECT '{}' || n, session_id, task_id, turn_id, author_type, author_id, \
+             type, raw_content, requests_input, metadata, created_at, updated_at, version FROM session_message, n \
+             WHERE id = '{}'",
+            task.id, message.id
+        );
+        tamper(&db, &many).await;
+        first.get_or_insert(session);
+    }
+    assert_eq!(sizes(&world, &workspace).await, [2, 2, 9002]);
+    let seen = world.log().await.len();
+    sessions.delete(&By::operator(), &first.unwrap().id, None).await.unwrap();
+    assert_eq!(sizes(&world, &workspace).await, [2, 1, 4501]);
+    world.platform.tasks.delete(&By::operator(), &whole.id, true, None).await.unwrap();
+    assert_eq!(sizes(&world, &workspace).await, [0, 0, 0]);
+    assert_eq!(world.told(seen).await, ["task.updated", "task.deleted", "task.deleted"]);
 }
 
 async fn a_large_workspace_loses_nothing_to_a_deletion_that_is_refused(db: Db) {
@@ -119,5 +210,8 @@ fn draft(name: &str) -> WorkspaceDraft {
 on_both_databases!(
     a_large_workspace_goes_in_many_transactions_and_others_write_meanwhile,
     a_deletion_that_was_cut_off_is_finished_by_the_same_request,
+    a_deletion_that_was_cut_off_is_finished_by_itself,
+    a_host_that_stops_ends_a_large_deletion_between_two_transactions,
+    a_task_with_very_many_messages_goes_with_its_parts_and_others_write_meanwhile,
     a_large_workspace_loses_nothing_to_a_deletion_that_is_refused,
 );

@@ -150,7 +150,7 @@ async fn no_id_finds_what_is_out_of_scope(db: Db) {
         platform.repositories.get(scope, &hidden.repository.id),
         platform.agents.profile(scope, &hidden.profile.id),
         platform.sessions.get(scope, &hidden.session.id),
-        platform.sessions.turns(scope, &hidden.session.id),
+        platform.sessions.turns(scope, &hidden.session.id, page),
         platform.messages.get(scope, &hidden.message.id),
         platform.code.commits(scope, &hidden.session.id, page),
         platform.code.snapshots(scope, &hidden.session.id, page),

@@ -71,7 +71,7 @@ async fn read(world: &World) -> All {
     let (mut turns, mut commits, mut snapshots) = (Vec::new(), Vec::new(), Vec::new());
     for session in &sessions {
         let id = &session.id;
-        turns.extend(platform.sessions.turns(scope, id).await.unwrap());
+        turns.extend(walk(async |page| platform.sessions.turns(scope, id, &page).await.unwrap()).await);
         commits.extend(walk(async |page| platform.code.commits(scope, id, &page).await.unwrap()).await);
         snapshots.extend(walk(async |page| platform.code.snapshots(scope, id, &page).await.unwrap()).await);
     }

@@ -13,12 +13,12 @@ use crate::{
     store::db::tests::on_both_databases,
 };
 
-async fn session_of(world: &World, task: &str) -> Session {
+pub(super) async fn session_of(world: &World, task: &str) -> Session {
     let new = NewSession { task_id: task.to_owned(), ..NewSession::default() };
     world.platform.sessions.create(&By::operator(), &new).await.unwrap()
 }
 
-fn message_in(session: &str, content: &str) -> NewMessage {
+pub(super) fn message_in(session: &str, content: &str) -> NewMessage {
     NewMessage {
         session_id: session.to_owned(),
         author_type: AuthorType::User,
@@ -153,7 +153,7 @@ async fn messages_share_a_turn_until_it_is_over(db: Db) {
         ["turn.started", "message.added", "message.added", "turn.completed", "turn.started", "message.added"];
     assert_eq!(world.told(seen).await, expected);
     assert!(world.log().await.iter().all(|event| event.workspace_id == workspace.id));
-    let turns = sessions.turns(&Scope::All, &session.id).await.unwrap();
+    let turns = sessions.turns(&Scope::All, &session.id, &PageRequest::default()).await.unwrap().items;
     assert_eq!(turns.iter().map(|turn| turn.completed_at.is_some()).collect::<Vec<_>>(), [true, false]);
 
     let read = sessions.mark_read(&by, &session.id, &second.id).await.unwrap();

@@ -420,7 +420,7 @@ async fn a_bulk_move_takes_the_tasks_it_names_out_of_however_many(db: Db) {
     let twice: Vec<_> = (0..2000).map(|n| format!("other-{}", n % 1000)).collect();
     let of_all = BulkMove { task_ids: Vec::new(), ..bulk.clone() };
     world.task("c").await;
-    assert_eq!(refused(tasks.bulk_move(&by, &of_all).await), too_many(1001));
+    assert_eq!(refused(tasks.bulk_move(&by, &of_all).await), Refusal::TooManyTasks { limit: 1000 });
     let named = BulkMove { task_ids: (0..1001).map(|n| n.to_string()).collect(), ..bulk.clone() };
     assert_eq!(refused(tasks.bulk_move(&by, &named).await), too_many(1001));
     assert_eq!(tasks.bulk_move(&by, &BulkMove { task_ids: twice, ..bulk }).await.unwrap(), 1000, "each once");

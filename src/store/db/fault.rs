@@ -9,7 +9,7 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, sqlx};
 pub enum DbFault {
     /// The connection broke, or the server ended the transaction for reasons of its own or because of another one; the same
     /// work may succeed when it is done again. A write may still have taken effect.
-    #[error("the connection to the database was lost: {0}")]
+    #[error("the database gave the work up, or its connection broke: {0}")]
     Lost(String),
     /// No connection, no space, or no answer within `timing.database_timeout`; a write may still have taken effect.
     #[error("the database is not available: {0}")]

@@ -48,6 +48,7 @@ impl Record for Workspace {
             created_at: micros(self.created_at),
             updated_at: micros(self.updated_at),
             version: self.version,
+            deleting: self.deleting,
         }
     }
 
@@ -66,6 +67,7 @@ impl Record for Workspace {
             created_at: at(row.created_at),
             updated_at: at(row.updated_at),
             version: row.version,
+            deleting: row.deleting,
         })
     }
 }

@@ -1,11 +1,19 @@
-//! Emptying a workspace a little at a time, so that the statement that deletes it has little to take along.
+//! Emptying what holds very many rows a little at a time, so that the statement that deletes it has little to take along.
+//! Which of them, and what is told, is the services' decision (`crate::platform::clearing`).
 
 use sea_orm::{
-    ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
+    ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
+    Select,
+    sea_query::{ExprTrait as _, SelectStatement},
 };
 
-use super::{PlatformError, PlatformStore, Work};
-use crate::entities::{session_commit, session_message, session_snapshot, session_turn, task, task_session};
+use super::{PlatformError, PlatformStore, Work, record};
+use crate::{
+    domain::platform::task::Task,
+    entities::{
+        session_commit, session_message, session_snapshot, session_turn, task, task_session, vault_entry, workspace,
+    },
+};
 
 /// So many rows are reckoned for a task, and for a session.
 const ROWS_OF_TASK: u64 = 20;
@@ -20,65 +28,113 @@ macro_rules! of_sessions {
     };
 }
 
+/// What is to be emptied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder<'a> {
+    /// The tasks of a workspace, with all that belongs to them.
+    Workspace(&'a str),
+    /// What is in the sessions of a task; `true`: in those of its parts too.
+    Task(&'a str, bool),
+    /// What is in a session.
+    Session(&'a str),
+}
+
+/// What one transaction did.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Cleared {
+    /// Tasks that are gone.
+    pub tasks: Vec<Task>,
+    /// Whether there may be more to do.
+    pub more: bool,
+}
+
 impl PlatformStore {
-    /// Deletes the tasks of a workspace with all that belongs to them, what is in them first. Each transaction deletes
-    /// some `rows` rows and has `timing.database_timeout` for itself; others write between two of them.
-    pub async fn clear_workspace(&self, id: &str, rows: u64) -> Result<(), PlatformError> {
-        while self.db.repeat(async || self.clear_some(id, rows).await).await? {}
+    /// Some workspaces whose deletion was begun.
+    pub async fn workspaces_being_deleted(&self) -> Result<Vec<String>, PlatformError> {
+        use workspace::{Column, Entity};
+        let query = Entity::find().select_only().column(Column::Id).filter(Column::Deleting.eq(true)).limit(10);
+        self.db.repeat(async || Ok(query.clone().into_tuple().all(self.db.reader()).await?)).await
+    }
+}
+
+impl Work {
+    /// Deletes some `rows` rows of what the holder holds, what is in sessions first.
+    pub async fn clear_some(&self, holder: Holder<'_>, rows: u64) -> Result<Cleared, PlatformError> {
+        let Holder::Workspace(id) = holder else {
+            let left = self.clear_sessions(sessions_of(holder), rows).await?;
+            return Ok(Cleared { tasks: Vec::new(), more: left == 0 });
+        };
+        let connection = self.transaction();
+        let some = rows.div_ceil(ROWS_OF_TASK);
+        // The newest first: parts are seldom older than what they are parts of.
+        let tasks = task::Entity::find().filter(task::Column::WorkspaceId.eq(id));
+        let tasks = tasks.order_by_desc(task::Column::CreatedAt).order_by_asc(task::Column::Id).limit(some);
+        let tasks = tasks.lock_exclusive().all(connection).await?;
+        if tasks.is_empty() {
+            return Ok(Cleared::default());
+        }
+        let ids: Vec<_> = tasks.iter().map(|task| task.id.as_str()).collect();
+        let sessions = task_session::Entity::find().select_only().column(task_session::Column::Id).limit(some);
+        let sessions = sessions.filter(task_session::Column::TaskId.is_in(ids.iter().copied()));
+        let sessions: Vec<String> = sessions.into_tuple().all(connection).await?;
+        let these = task_session::Entity::find().select_only().column(task_session::Column::Id);
+        let these = these.filter(task_session::Column::Id.is_in(&sessions));
+        let mut cleared = Cleared { tasks: Vec::new(), more: true };
+        if self.clear_sessions(these, rows).await? == 0 {
+            return Ok(cleared);
+        }
+        let were_all = (sessions.len() as u64) < some;
+        task_session::Entity::delete_many().filter(task_session::Column::Id.is_in(sessions)).exec(connection).await?;
+        if were_all {
+            task::Entity::delete_many().filter(task::Column::Id.is_in(ids)).exec(connection).await?;
+            cleared.tasks = record::all_of(tasks)?;
+        }
+        Ok(cleared)
+    }
+
+    /// The vault's secrets of a workspace go, and with them who may reveal them.
+    pub async fn delete_secrets_of(&self, workspace_id: &str) -> Result<(), PlatformError> {
+        use vault_entry::{Column, Entity};
+        Entity::delete_many().filter(Column::WorkspaceId.eq(workspace_id)).exec(self.transaction()).await?;
         Ok(())
     }
 
-    /// Whether there may be more.
-    async fn clear_some(&self, workspace_id: &str, rows: u64) -> Result<bool, PlatformError> {
-        let open = self.db.begin_write().await?;
-        let some = rows.div_ceil(ROWS_OF_TASK);
-        // The newest first: parts are seldom older than what they are parts of.
-        let tasks = tasks_of(workspace_id).order_by_desc(task::Column::CreatedAt).limit(some);
-        let tasks: Vec<String> = tasks.into_tuple().all(&open).await?;
-        if tasks.is_empty() {
-            return Ok(false);
-        }
-        let sessions = task_session::Entity::find().select_only().column(task_session::Column::Id).limit(some);
-        let sessions = sessions.filter(task_session::Column::TaskId.is_in(&tasks));
-        let sessions: Vec<String> = sessions.into_tuple().all(&open).await?;
+    /// Deletes at most `rows` rows of these sessions; how many more might have been.
+    async fn clear_sessions(&self, sessions: Select<task_session::Entity>, rows: u64) -> Result<u64, PlatformError> {
+        let (connection, sessions) = (self.transaction(), sessions.into_query());
         let mut left = rows;
         macro_rules! delete {
             ($table:ident) => {{
                 use $table::{Column, Entity};
                 let some = Entity::find().select_only().column(Column::Id).limit(left);
-                let some = some.filter(Column::SessionId.is_in(&sessions)).into_query();
-                left -= Entity::delete_many().filter(Column::Id.in_subquery(some)).exec(&open).await?.rows_affected;
+                let some = some.filter(Column::SessionId.in_subquery(sessions.clone())).into_query();
+                left -=
+                    Entity::delete_many().filter(Column::Id.in_subquery(some)).exec(connection).await?.rows_affected;
                 if left == 0 {
-                    open.commit().await?;
-                    return Ok(true);
+                    return Ok(0);
                 }
             }};
         }
         of_sessions!(delete);
-        let were_all = (sessions.len() as u64) < some;
-        task_session::Entity::delete_many().filter(task_session::Column::Id.is_in(sessions)).exec(&open).await?;
-        if were_all {
-            task::Entity::delete_many().filter(task::Column::Id.is_in(tasks)).exec(&open).await?;
-        }
-        open.commit().await?;
-        Ok(true)
+        Ok(left)
     }
-}
 
-impl Work {
-    /// Whether a workspace has more than `rows` tasks, or its sessions more of one kind of row.
-    pub async fn is_large(&self, workspace_id: &str, rows: u64) -> Result<bool, PlatformError> {
+    /// Whether the holder's sessions have more than `rows` rows of one kind; or a workspace more tasks or sessions.
+    pub async fn is_large(&self, holder: Holder<'_>, rows: u64) -> Result<bool, PlatformError> {
         let connection = self.transaction();
-        if more_than(connection, tasks_of(workspace_id), rows).await?
-            || more_than(connection, sessions_of(workspace_id), rows).await?
-        {
-            return Ok(true);
+        if let Holder::Workspace(id) = holder {
+            let tasks = task::Entity::find().select_only().column(task::Column::Id);
+            let tasks = tasks.filter(task::Column::WorkspaceId.eq(id));
+            if more_than(connection, tasks, rows).await? || more_than(connection, sessions_of(holder), rows).await? {
+                return Ok(true);
+            }
         }
+        let sessions: SelectStatement = sessions_of(holder).into_query();
         macro_rules! look {
             ($table:ident) => {{
                 use $table::{Column, Entity};
                 let found = Entity::find().select_only().column(Column::Id);
-                let found = found.filter(Column::SessionId.in_subquery(sessions_of(workspace_id).into_query()));
+                let found = found.filter(Column::SessionId.in_subquery(sessions.clone()));
                 if more_than(connection, found, rows).await? {
                     return Ok(true);
                 }
@@ -89,14 +145,19 @@ impl Work {
     }
 }
 
-fn tasks_of(workspace_id: &str) -> Select<task::Entity> {
-    use task::{Column, Entity};
-    Entity::find().select_only().column(Column::Id).filter(Column::WorkspaceId.eq(workspace_id))
-}
-
-fn sessions_of(workspace_id: &str) -> Select<task_session::Entity> {
+fn sessions_of(holder: Holder<'_>) -> Select<task_session::Entity> {
     use task_session::{Column, Entity};
-    Entity::find().select_only().column(Column::Id).filter(Column::WorkspaceId.eq(workspace_id))
+    let sessions = Entity::find().select_only().column(Column::Id);
+    match holder {
+        Holder::Workspace(id) => sessions.filter(Column::WorkspaceId.eq(id)),
+        Holder::Session(id) => sessions.filter(Column::Id.eq(id)),
+        Holder::Task(id, false) => sessions.filter(Column::TaskId.eq(id)),
+        Holder::Task(id, true) => {
+            let parts = task::Entity::find().select_only().column(task::Column::Id);
+            let parts = parts.filter(task::Column::ParentId.eq(id)).into_query();
+            sessions.filter(Column::TaskId.eq(id).or(Column::TaskId.in_subquery(parts)))
+        }
+    }
 }
 
 /// Looks at no more than it must.

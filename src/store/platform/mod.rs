@@ -27,7 +27,7 @@ mod plan_tests;
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use sea_orm::EntityTrait;
@@ -38,6 +38,7 @@ use crate::domain::platform::{Scope, refusal::Refusal};
 
 pub use append::{Entry, Whose};
 pub use bulk::Bulk;
+pub use clearing::{Cleared, Holder};
 pub use error::PlatformError;
 pub use event_log::{EventFilter, EventPage, Logged, Retention};
 pub use once::Once;
@@ -53,12 +54,29 @@ pub struct PlatformStore {
     committed: Arc<Notify>,
     written: Arc<AtomicU64>,
     answered: Arc<AtomicU64>,
+    closing: Arc<AtomicBool>,
 }
 
 impl PlatformStore {
     /// Over this database.
     pub fn new(db: Db) -> Self {
-        Self { db, committed: Arc::default(), written: Arc::default(), answered: Arc::default() }
+        Self {
+            db,
+            committed: Arc::default(),
+            written: Arc::default(),
+            answered: Arc::default(),
+            closing: Arc::default(),
+        }
+    }
+
+    /// From now on work of many transactions ends between two of them.
+    pub fn close(&self) {
+        self.closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the host stops.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
     }
 
     /// Told after each unit of work of this host that wrote an event.

@@ -21,6 +21,7 @@ use crate::{
 struct Row {
     workspace_id: String,
     task_prefix: String,
+    deleting: bool,
     workflow_id: Option<String>,
     workflow_of: Option<String>,
     step_id: Option<String>,
@@ -69,6 +70,7 @@ pub(super) fn query(scope: &Scope, workspace_id: &str, workflow_id: &str) -> Opt
         .select_only()
         .column_as(Column::Id, "workspace_id")
         .column(Column::TaskPrefix)
+        .column(Column::Deleting)
         .column_as(workflow::Column::Id, "workflow_id")
         .column_as(workflow::Column::WorkspaceId, "workflow_of")
         .column_as(workflow_step::Column::Id, "step_id")
@@ -99,9 +101,10 @@ fn of(rows: Vec<Row>) -> Option<Destination> {
         return None;
     }
     let (workspace_id, numbers_tasks) = (first.workspace_id.clone(), !first.task_prefix.is_empty());
+    let closed = first.deleting;
     let lane = first.workflow_id.clone().zip(first.workflow_of.clone());
     let slot = |row: Row| Some(Slot { id: row.step_id?, is_start_step: row.is_start_step? });
     let steps = rows.into_iter().filter_map(slot).collect();
     let lane = lane.map(|(id, workspace_id)| Lane { id, workspace_id, steps });
-    Some(Destination { workspace_id, numbers_tasks, lane })
+    Some(Destination { workspace_id, numbers_tasks, closed, lane })
 }

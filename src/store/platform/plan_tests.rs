@@ -132,6 +132,7 @@ fn statements(backend: DbBackend) -> Vec<(String, Statement)> {
             false
         )
     );
+    list!("turns", sessions::turns("s"));
     list!("events", event_log::listing(scope, &EventFilter::default()));
     let subjects = EventFilter { subjects: owned(&["task.created"]), ..EventFilter::default() };
     let mut window = event_log::listing(scope, &subjects);

@@ -33,7 +33,8 @@ pub(super) fn listing(list: List, scope: &Scope, filter: &SessionFilter) -> List
             Some((Column::TaskId, tasks))
         }
     };
-    if filter.task_ids.is_empty() {
+    // Who names a task sees its sessions, whatever it is; its statistics only when it is shown (host-data.md §3).
+    if filter.task_ids.is_empty() || list == List::CodeStats {
         select = select.filter(of_shown_task());
     }
     if !filter.states.is_empty() {
@@ -85,11 +86,14 @@ impl PlatformStore {
         Ok(session.filter(|session| scope.sees(&session.workspace_id)))
     }
 
-    /// All turns of a session, the oldest first.
-    pub async fn turns(&self, session_id: &str) -> Result<Vec<Turn>, PlatformError> {
-        let query = turns(session_id);
-        let rows = self.db.repeat(async || Ok::<_, PlatformError>(query.clone().all(self.db.reader()).await?)).await?;
-        Ok(record::all_of(rows)?)
+    /// A page of a session's turns, the oldest first.
+    pub async fn turns(&self, session_id: &str, page: &PageRequest) -> Result<Page<Turn>, PlatformError> {
+        self.records(&turns(session_id), page).await
+    }
+
+    /// How many turns a session has.
+    pub async fn count_turns(&self, session_id: &str) -> Result<u64, PlatformError> {
+        self.count(&turns(session_id)).await
     }
 
     /// A page of a session's commits, the newest first.
@@ -149,12 +153,15 @@ fn primary(task_id: &str) -> Select<task_session::Entity> {
         .limit(1)
 }
 
-fn turns(session_id: &str) -> Select<session_turn::Entity> {
+pub(super) fn turns(session_id: &str) -> Listing<session_turn::Entity> {
     use session_turn::{Column, Entity};
-    Entity::find()
-        .filter(Column::SessionId.is_in(page::ids(&[session_id.to_owned()]).unwrap_or_default()))
-        .order_by_asc(Column::StartedAt)
-        .order_by_asc(Column::Id)
+    Listing {
+        list: List::Turns,
+        select: Entity::find(),
+        order: vec![(Column::StartedAt, Order::Asc), (Column::Id, Order::Asc)],
+        leading: Some((Column::SessionId, page::ids(&[session_id.to_owned()]).unwrap_or_default())),
+        long: Vec::new(),
+    }
 }
 
 impl Work {

@@ -19,6 +19,7 @@ use crate::{
     domain::platform::{
         Scope,
         cursor::List,
+        micros,
         page::{self, Page, PageRequest},
         refusal::{Kind, Refusal},
         session::{PrimarySession, SessionSummary},
@@ -260,15 +261,40 @@ impl Work {
         Ok(())
     }
 
-    /// The parts of a task, the oldest first, locked until the work is done.
-    pub async fn children(&self, id: &str) -> Result<Vec<Task>, PlatformError> {
-        let query = task::Entity::find()
-            .filter(task::Column::ParentId.eq(id))
-            .order_by_asc(task::Column::CreatedAt)
-            .order_by_asc(task::Column::Id)
-            .lock_exclusive();
-        let rows = query.all(self.transaction()).await?;
+    /// The parts of these tasks, the oldest first for each [`CHUNK`] of them, locked until the work is done.
+    pub async fn children_of(&self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
+        let mut rows = Vec::new();
+        for ids in ids.chunks(CHUNK) {
+            let query = task::Entity::find()
+                .filter(task::Column::ParentId.is_in(ids.iter().copied()))
+                .order_by_asc(task::Column::CreatedAt)
+                .order_by_asc(task::Column::Id)
+                .lock_exclusive();
+            rows.extend(query.all(self.transaction()).await?);
+        }
         with_repositories(self.transaction(), record::all_of(rows)?).await
+    }
+
+    /// These tasks are parts of nothing from now on. They must have been locked.
+    pub async fn make_roots(&self, ids: &[&str]) -> Result<(), PlatformError> {
+        let now = micros(self.now());
+        for ids in ids.chunks(CHUNK) {
+            let update = task::Entity::update_many()
+                .col_expr(task::Column::ParentId, Expr::value(Option::<String>::None))
+                .col_expr(task::Column::UpdatedAt, Expr::value(now))
+                .col_expr(task::Column::Version, Expr::col(task::Column::Version).add(1));
+            update.filter(task::Column::Id.is_in(ids.iter().copied())).exec(self.transaction()).await?;
+        }
+        Ok(())
+    }
+
+    /// These tasks go, and what belongs to them.
+    pub async fn delete_tasks(&self, ids: &[&str]) -> Result<(), PlatformError> {
+        for ids in ids.chunks(CHUNK) {
+            let these = task::Entity::delete_many().filter(task::Column::Id.is_in(ids.iter().copied()));
+            these.exec(self.transaction()).await?;
+        }
+        Ok(())
     }
 
     /// Whether a task has parts.
@@ -363,20 +389,18 @@ async fn summaries(
         None => task_session::Entity::find(),
         Some(workspaces) => task_session::Entity::find().filter(Column::WorkspaceId.is_in(workspaces)),
     };
-    let rows: Vec<(String, String, String, Option<String>, String, bool)> = select
-        .filter(Column::TaskId.is_in(ids))
-        .select_only()
-        .columns([
-            Column::TaskId,
-            Column::Id,
-            Column::State,
-            Column::ReviewStatus,
-            Column::ExecutorId,
-            Column::IsPrimary,
-        ])
-        .into_tuple()
-        .all(connection)
-        .await?;
+    let select = select.select_only().columns([
+        Column::TaskId,
+        Column::Id,
+        Column::State,
+        Column::ReviewStatus,
+        Column::ExecutorId,
+        Column::IsPrimary,
+    ]);
+    let mut rows: Vec<(String, String, String, Option<String>, String, bool)> = Vec::new();
+    for ids in ids.chunks(CHUNK) {
+        rows.extend(select.clone().filter(Column::TaskId.is_in(ids)).into_tuple().all(connection).await?);
+    }
     for (task, id, state, review, executor_id, is_primary) in rows {
         let summary = found.entry(task).or_default();
         summary.count += 1;

@@ -1,0 +1,66 @@
+//! `GET /ws`: the live connection of user interfaces (platform-rest.md §12).
+//!
+//! `hub` knows who is connected and hands events out; `connection` is the life of one; `inside` asks REST what a client
+//! asks. What frames say and who is told what is `domain::gateway`'s part.
+
+mod connection;
+mod hub;
+mod inside;
+
+use std::rc::Rc;
+
+use actix_web::{
+    HttpMessage, HttpRequest, HttpResponse,
+    http::StatusCode,
+    web::{self, Data},
+};
+
+pub use hub::Hub;
+pub(super) use inside::Inside;
+
+use super::{
+    ApiError, Services,
+    endpoint::{Content, Endpoint, get},
+    query::Query,
+};
+use crate::domain::{action::Action, principal::Principal};
+
+pub static ROUTES: &[Endpoint] = &[get("/ws", Action::GatewayConnect, || web::to(open))
+    .about("Live news and requests over a WebSocket")
+    .query::<Parameters>()
+    .gives_of(101, Content::Empty)
+    .refuses(&[400, 426, 429])];
+
+/// For clients that cannot set headers.
+#[derive(Debug, serde::Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "the gate has looked at it; here it is only lawful")]
+struct Parameters {
+    /// What `Authorization: Bearer` would hold.
+    token: Option<String>,
+}
+
+async fn open(
+    services: Data<Services>,
+    request: HttpRequest,
+    Query(_): Query<Parameters>,
+    body: web::Payload,
+) -> Result<HttpResponse, ApiError> {
+    let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
+    let inside = request.app_data::<Rc<Inside>>().ok_or(ApiError::NotReady)?;
+    let seat = services.hub.sit(&principal.to_string()).ok_or(ApiError::TooManyConnections)?;
+    let (answer, session, messages) = actix_ws::handle(&request, body).map_err(not_an_upgrade)?;
+    let connection = connection::Connection::new(seat, session, &services, Rc::clone(inside), principal);
+    #[expect(clippy::disallowed_methods, reason = "it ends with the connection, and every connection with the host")]
+    actix_web::rt::spawn(connection.run(messages));
+    Ok(answer)
+}
+
+fn not_an_upgrade(error: actix_web::Error) -> ApiError {
+    match error.as_response_error().status_code() {
+        StatusCode::UPGRADE_REQUIRED | StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED => {
+            ApiError::NoUpgrade(error.to_string())
+        }
+        _ => ApiError::Lost,
+    }
+}

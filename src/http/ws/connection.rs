@@ -1,0 +1,209 @@
+//! The life of one connection: requests are answered in the order in which they are done, news come between them, and it
+//! ends when its client does, does not read, does not answer pings, or when the host stops.
+
+use std::rc::Rc;
+
+use actix_ws::{AggregatedMessage, CloseCode, CloseReason, MessageStream, Session};
+use bytestring::ByteString;
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use serde_json::value::RawValue;
+use time::OffsetDateTime;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+
+use super::{
+    super::Services,
+    hub::Seat,
+    inside::{Inside, NoAnswer},
+};
+use crate::{
+    config::{Limits, Timing},
+    domain::{
+        gateway::{
+            frame::{self, Code, Request},
+            request::{Asked, asked},
+        },
+        principal::Principal,
+    },
+};
+
+/// Requests of one connection worked on at once; further ones are not read yet.
+const AT_ONCE: usize = 16;
+
+/// Answers a request that nothing else is to be said to.
+const DONE: &str = r#"{"success":true}"#;
+
+/// One connection.
+pub struct Connection {
+    seat: Seat,
+    session: Session,
+    asker: Rc<Asker>,
+    timing: Timing,
+    frame_bytes: usize,
+}
+
+/// What works on requests needs.
+struct Asker {
+    inside: Rc<Inside>,
+    principal: Principal,
+    frame_bytes: usize,
+}
+
+/// How a connection ends, when the client did not end it.
+struct End(CloseCode, &'static str);
+
+impl Connection {
+    pub fn new(seat: Seat, session: Session, services: &Services, inside: Rc<Inside>, principal: Principal) -> Self {
+        let Limits { ws_frame_bytes, .. } = services.limits;
+        let frame_bytes = usize::try_from(ws_frame_bytes).unwrap_or(usize::MAX);
+        let asker = Rc::new(Asker { inside, principal, frame_bytes });
+        Self { seat, session, asker, timing: services.timing.clone(), frame_bytes }
+    }
+
+    /// Until it ends.
+    pub async fn run(mut self, messages: MessageStream) {
+        let end = self.talk(messages).await;
+        let Self { session, timing, .. } = self;
+        if let Err(End(code, text)) = end {
+            tracing::debug!(reason = text, "a connection of /ws was ended");
+            let reason = CloseReason { code, description: Some(text.to_owned()) };
+            // Whoever does not read does not get this either.
+            let _ = timeout(timing.linger, session.close(Some(reason))).await;
+        }
+    }
+
+    /// `Ok` when the client is gone.
+    async fn talk(&mut self, messages: MessageStream) -> Result<(), End> {
+        let mut messages =
+            messages.max_frame_size(self.frame_bytes).aggregate_continuations().max_continuation_size(self.frame_bytes);
+        let mut work = FuturesUnordered::new();
+        let mut pings = interval_at(Instant::now() + self.timing.ws_ping, self.timing.ws_ping);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut heard = Instant::now();
+        let hub = self.seat.hub().clone();
+        loop {
+            tokio::select! {
+                () = hub.closed() => return Err(End(CloseCode::Away, "the host is stopping")),
+                frame = self.seat.frames.recv() => match frame {
+                    Some(frame) => self.send(frame).await?,
+                    None => return Err(self.let_go()),
+                },
+                Some(answer) = work.next(), if !work.is_empty() => self.send(answer).await?,
+                message = messages.recv(), if work.len() < AT_ONCE => {
+                    heard = Instant::now();
+                    match message {
+                        Some(Ok(AggregatedMessage::Text(text))) => match self.take(&text) {
+                            Taken::Answer(answer) => self.send(answer.into()).await?,
+                            Taken::Work(request, asked) => {
+                                let asker = Rc::clone(&self.asker);
+                                work.push(async move { ByteString::from(asker.answer(&request, asked).await) });
+                            }
+                        },
+                        Some(Ok(AggregatedMessage::Binary(_))) => {
+                            return Err(End(CloseCode::Unsupported, "frames must be texts"));
+                        }
+                        Some(Ok(AggregatedMessage::Ping(bytes))) => {
+                            let _ = timeout(self.timing.ws_write, self.session.pong(&bytes)).await;
+                        }
+                        Some(Ok(AggregatedMessage::Pong(_))) => {}
+                        Some(Ok(AggregatedMessage::Close(_))) | None => return Ok(()),
+                        Some(Err(_)) => {
+                            return Err(End(CloseCode::Size, "a frame is too large or not lawful (limits.ws_frame_bytes)"));
+                        }
+                    }
+                },
+                _ = pings.tick() => {
+                    // Work in hand keeps messages from being read, and pongs with them.
+                    if work.len() < AT_ONCE && heard.elapsed() >= self.timing.ws_pong_wait {
+                        return Err(End(CloseCode::Policy, "no answer to pings"));
+                    }
+                    if !matches!(timeout(self.timing.ws_write, self.session.ping(b"")).await, Ok(Ok(()))) {
+                        return Err(self.let_go());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers at once what needs no work.
+    fn take(&self, text: &str) -> Taken {
+        let request = match frame::parse(text) {
+            Ok(request) => request,
+            Err(bad) => return Taken::Answer(frame::refusal_of(&bad, now())),
+        };
+        match asked(&request) {
+            Ok(Asked::Health) => Taken::Answer(response(&request, r#"{"status":"ok"}"#.to_owned())),
+            Ok(Asked::Own) => Taken::Answer(response(&request, DONE.to_owned())),
+            Ok(Asked::Follow(topic, id)) => match self.seat.follow(topic, &id) {
+                Ok(()) => Taken::Answer(response(&request, DONE.to_owned())),
+                Err(_) => {
+                    let text = "this connection follows as many things as it may; unsubscribe from some";
+                    Taken::Answer(refusal(&request, Code::ValidationError, text))
+                }
+            },
+            Ok(Asked::Leave(topic, id)) => {
+                self.seat.leave(topic, &id);
+                Taken::Answer(response(&request, DONE.to_owned()))
+            }
+            Ok(rest @ Asked::Rest(_)) => Taken::Work(request, rest),
+            Err((code, text)) => Taken::Answer(refusal(&request, code, &text)),
+        }
+    }
+
+    async fn send(&mut self, frame: ByteString) -> Result<(), End> {
+        match timeout(self.timing.ws_write, self.session.text(frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(End(CloseCode::Abnormal, "the client is gone")),
+            Err(_) => Err(self.let_go()),
+        }
+    }
+
+    fn let_go(&self) -> End {
+        self.seat.fell_behind();
+        End(CloseCode::Policy, "it did not read what it was sent; connect again and look at what there is")
+    }
+}
+
+/// What becomes of a message.
+enum Taken {
+    Answer(String),
+    Work(Request, Asked),
+}
+
+impl Asker {
+    async fn answer(&self, request: &Request, asked: Asked) -> String {
+        let Asked::Rest(call) = asked else { return response(request, DONE.to_owned()) };
+        match self.inside.ask(self.principal, call, &request.metadata, self.frame_bytes).await {
+            Ok(answer) if (200..300).contains(&answer.status) => response(request, answer.body),
+            Ok(answer) => refused(request, answer.status, answer.body),
+            Err(NoAnswer(text)) => refusal(request, Code::InternalError, text),
+        }
+    }
+}
+
+fn now() -> OffsetDateTime {
+    OffsetDateTime::now_utc()
+}
+
+/// Answers of REST are JSON, or nothing.
+fn response(request: &Request, body: String) -> String {
+    let body = if body.is_empty() { DONE.to_owned() } else { body };
+    match RawValue::from_string(body) {
+        Ok(body) => frame::response(request, &body, now()),
+        Err(_) => refusal(request, Code::InternalError, "the answer is no JSON"),
+    }
+}
+
+fn refusal(request: &Request, code: Code, text: &str) -> String {
+    frame::refusal(request, code, text, None, now())
+}
+
+/// A refusal by REST, whole under `details`.
+fn refused(request: &Request, status: u16, body: String) -> String {
+    #[derive(serde::Deserialize)]
+    struct Said {
+        error: String,
+    }
+    let text = serde_json::from_str(&body).map_or_else(|_| "request failed".to_owned(), |said: Said| said.error);
+    let details = RawValue::from_string(body).ok();
+    frame::refusal(request, Code::of_status(status), &text, details.as_deref(), now())
+}

@@ -1,0 +1,285 @@
+//! Who is connected by `/ws`, and the one task that tells them of events.
+//!
+//! A frame is written once and shared by all that get it. Each connection has a line of bounded length; one whose line is
+//! full is let go, since what it would miss nobody could tell it. The hub itself listens with a bound too: what did not fit
+//! there everyone is told of, by number.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use bytestring::ByteString;
+use prost_types::{Struct, value::Kind};
+use serde_json::json;
+use time::OffsetDateTime;
+use tokio::sync::mpsc;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use crate::{
+    actors::{
+        EventBusHandle,
+        events::{Heard, Listener},
+    },
+    config::Limits,
+    domain::gateway::{
+        frame::notification,
+        interest::{About, Full, Interests, Topic},
+        notice::{Audience, notice},
+    },
+};
+
+/// Told when the hub itself missed events.
+const MISSED: &str = "gateway.events_missed";
+
+/// All connections; clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Hub {
+    members: Arc<Mutex<HashMap<u64, Member>>>,
+    last: Arc<AtomicU64>,
+    most: usize,
+    line: usize,
+    stop: CancellationToken,
+    slow: Arc<AtomicU64>,
+    _task: Arc<Mutex<Option<AbortOnDropHandle<()>>>>,
+}
+
+#[derive(Debug)]
+struct Member {
+    user: String,
+    interests: Interests,
+    line: mpsc::Sender<ByteString>,
+    behind: Arc<AtomicBool>,
+}
+
+/// The place of one connection; dropped, it is free again.
+pub struct Seat {
+    hub: Hub,
+    number: u64,
+    /// Frames for it. Ends when it fell behind.
+    pub frames: mpsc::Receiver<ByteString>,
+    behind: Arc<AtomicBool>,
+}
+
+impl Hub {
+    /// Follows the bus from now on. At most `limits.ws_connections` sit in it, each with a line of `limits.ws_queue`
+    /// frames. Must be called on a tokio runtime.
+    pub fn start(bus: &EventBusHandle, limits: &Limits) -> Self {
+        let hub = Self {
+            members: Arc::default(),
+            last: Arc::default(),
+            most: limits.ws_connections,
+            line: limits.ws_queue,
+            stop: CancellationToken::new(),
+            slow: Arc::default(),
+            _task: Arc::default(),
+        };
+        let members = Arc::clone(&hub.members);
+        let listener = bus.listen(">", limits.event_queue);
+        let task = AbortOnDropHandle::new(tokio::spawn(follow(members, listener)));
+        *hub._task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        hub
+    }
+
+    /// A place for a connection of `user`; none when all are taken, or when the host stops.
+    pub fn sit(&self, user: &str) -> Option<Seat> {
+        let mut members = lock(&self.members);
+        if members.len() >= self.most || self.stop.is_cancelled() {
+            return None;
+        }
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        let (line, frames) = mpsc::channel(self.line);
+        let behind = Arc::new(AtomicBool::new(false));
+        let interests = Interests::default();
+        members.insert(number, Member { user: user.to_owned(), interests, line, behind: Arc::clone(&behind) });
+        Some(Seat { hub: self.clone(), number, frames, behind })
+    }
+
+    /// Connections now, and how many were let go since the start because they did not read.
+    pub fn figures(&self) -> (usize, u64) {
+        (lock(&self.members).len(), self.slow.load(Ordering::Relaxed))
+    }
+
+    /// Every connection is to end, and none begins.
+    pub fn close(&self) {
+        self.stop.cancel();
+    }
+
+    /// Done when every connection is to end.
+    pub async fn closed(&self) {
+        self.stop.cancelled().await;
+    }
+}
+
+impl Seat {
+    /// Is told of this too.
+    ///
+    /// # Errors
+    /// [`Full`] when it follows as much as it may.
+    pub fn follow(&self, topic: Topic, id: &str) -> Result<(), Full> {
+        match lock(&self.hub.members).get_mut(&self.number) {
+            Some(member) => member.interests.follow(topic, id),
+            None => Ok(()),
+        }
+    }
+
+    /// Is told of it no longer.
+    pub fn leave(&self, topic: Topic, id: &str) {
+        if let Some(member) = lock(&self.hub.members).get_mut(&self.number) {
+            member.interests.leave(topic, id);
+        }
+    }
+
+    /// Counts this connection among those that did not read; true when its line was full.
+    pub fn fell_behind(&self) -> bool {
+        let behind = self.behind.load(Ordering::Relaxed);
+        if behind {
+            self.hub.slow.fetch_add(1, Ordering::Relaxed);
+        }
+        behind
+    }
+
+    /// Where it sits.
+    pub fn hub(&self) -> &Hub {
+        &self.hub
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        lock(&self.hub.members).remove(&self.number);
+    }
+}
+
+fn lock(members: &Mutex<HashMap<u64, Member>>) -> MutexGuard<'_, HashMap<u64, Member>> {
+    members.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn follow(members: Arc<Mutex<HashMap<u64, Member>>>, mut listener: Listener) {
+    while let Some(heard) = listener.next().await {
+        match heard {
+            Heard::Event(event) => tell(&members, &event.subject, event.payload.as_ref()),
+            Heard::Missed(count) => {
+                tracing::warn!(count, "the connections of /ws missed events");
+                let frame = notification(MISSED, &json!({"count": count}), OffsetDateTime::now_utc());
+                hand_out(&members, &frame.into(), Audience::Everyone, About::default());
+            }
+        }
+    }
+}
+
+fn tell(members: &Mutex<HashMap<u64, Member>>, subject: &str, payload: Option<&Struct>) {
+    let Some((action, audience)) = notice(subject) else { return };
+    let text = |key: &str| match payload.and_then(|payload| payload.fields.get(key)).map(|value| &value.kind) {
+        Some(Some(Kind::StringValue(text))) => text.as_str(),
+        _ => "",
+    };
+    let about = About { task: text("task_id"), session: text("session_id"), user: text("user_id") };
+    let wanted = lock(members).values().any(|member| member.interests.wants(&member.user, audience, about));
+    if !wanted {
+        return;
+    }
+    let payload = payload.map(|payload| kandev_proto::json_from_struct(payload.clone()));
+    let frame = notification(&action, &payload, OffsetDateTime::now_utc());
+    hand_out(members, &frame.into(), audience, about);
+}
+
+fn hand_out(members: &Mutex<HashMap<u64, Member>>, frame: &ByteString, audience: Audience, about: About<'_>) {
+    lock(members).retain(|_, member| {
+        if !member.interests.wants(&member.user, audience, about) {
+            return true;
+        }
+        match member.line.try_send(frame.clone()) {
+            Ok(()) => true,
+            Err(_) => {
+                member.behind.store(true, Ordering::Relaxed);
+                false
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::actors::Relayed;
+
+    fn hub(connections: usize, line: usize) -> (Hub, EventBusHandle) {
+        let bus = EventBusHandle::new(1 << 20);
+        let limits = Limits { ws_connections: connections, ws_queue: line, ..Limits::default() };
+        (Hub::start(&bus, &limits), bus)
+    }
+
+    fn event(subject: &str, payload: Value) -> Relayed {
+        Relayed {
+            id: uuid::Uuid::nil(),
+            subject: subject.to_owned(),
+            workspace_id: String::new(),
+            payload: payload.as_object().cloned().map(kandev_proto::struct_from_json),
+            at: OffsetDateTime::UNIX_EPOCH,
+            about: None,
+        }
+    }
+
+    async fn next(seat: &mut Seat) -> Option<(String, Value)> {
+        let frame: Value = serde_json::from_str(&seat.frames.recv().await?).unwrap();
+        Some((frame["action"].as_str().unwrap().to_owned(), frame["payload"].clone()))
+    }
+
+    #[tokio::test]
+    async fn everyone_hears_of_tasks_and_a_follower_of_what_is_in_its_session() {
+        let (hub, bus) = hub(10, 10);
+        let (mut one, mut two) = (hub.sit("me").unwrap(), hub.sit("me").unwrap());
+        one.follow(Topic::Session, "s").unwrap();
+        bus.relay(event("message.added", json!({"session_id": "s", "n": 1})));
+        bus.relay(event("message.added", json!({"session_id": "else"})));
+        bus.relay(event("task.created", json!({"task_id": "t"})));
+        let message = ("session.message.added".to_owned(), json!({"session_id": "s", "n": 1.0}));
+        let task = ("task.created".to_owned(), json!({"task_id": "t"}));
+        assert_eq!((next(&mut one).await, next(&mut one).await), (Some(message), Some(task.clone())));
+        assert_eq!(next(&mut two).await, Some(task));
+    }
+
+    #[tokio::test]
+    async fn what_is_a_users_own_reaches_all_of_that_users_connections_and_no_other() {
+        let (hub, bus) = hub(10, 10);
+        let (mut one, mut two, mut other) = (hub.sit("me").unwrap(), hub.sit("me").unwrap(), hub.sit("you").unwrap());
+        bus.relay(event("plugin.user-state.updated", json!({"user_id": "me"})));
+        bus.relay(event("task.deleted", json!({})));
+        for mine in [&mut one, &mut two] {
+            assert_eq!(next(mine).await.unwrap().0, "plugin.user-state.updated");
+        }
+        assert_eq!(next(&mut other).await.unwrap().0, "task.deleted");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_does_not_read_is_let_go_after_what_it_was_sent() {
+        let (hub, bus) = hub(10, 2);
+        let (mut slow, mut quick) = (hub.sit("me").unwrap(), hub.sit("me").unwrap());
+        for n in 0..3 {
+            bus.relay(event("task.created", json!({"n": n})));
+            assert_eq!(next(&mut quick).await.unwrap().1, json!({"n": f64::from(n)}));
+        }
+        assert_eq!(next(&mut slow).await.unwrap().1, json!({"n": 0.0}));
+        assert_eq!(next(&mut slow).await.unwrap().1, json!({"n": 1.0}));
+        assert_eq!(next(&mut slow).await, None);
+        assert!(slow.fell_behind() && !quick.fell_behind());
+        assert_eq!(hub.figures(), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn places_are_bounded_and_free_again_when_a_connection_ends() {
+        let (hub, _bus) = hub(1, 1);
+        let seat = hub.sit("me").unwrap();
+        assert!(hub.sit("me").is_none());
+        drop(seat);
+        assert!(hub.sit("me").is_some());
+        hub.close();
+        assert!(hub.sit("me").is_none());
+    }
+}

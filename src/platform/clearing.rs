@@ -1,0 +1,88 @@
+//! Deleting what is too large for one transaction. One statement for all of it would take longer than
+//! `timing.database_timeout`, and on SQLite nobody else could write while it runs: so what it holds goes first, a little at
+//! a time, and others write between two transactions.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{By, PlatformError};
+use crate::{
+    domain::platform::{
+        Scope, event,
+        refusal::{Kind, Refusal},
+        session::SessionSummary,
+    },
+    store::{
+        db::DbFault,
+        platform::{Cleared, Holder, PlatformStore, Work},
+    },
+};
+
+/// Most rows of a kind that go in one transaction.
+pub(super) const ROWS: u64 = 2000;
+
+/// Empties the holder. Tells `task.deleted` of each task, with the transaction that deletes it. A host that stops ends this
+/// between two transactions.
+pub(super) async fn empty(
+    store: &PlatformStore,
+    scope: &Scope,
+    holder: Holder<'_>,
+    rows: u64,
+) -> Result<(), PlatformError> {
+    loop {
+        if store.is_closing() {
+            return Err(
+                DbFault::Unavailable("the host is stopping in the middle of a large deletion".to_owned()).into()
+            );
+        }
+        let work = |work: Work| async move {
+            let Cleared { tasks, more } = work.clear_some(holder, rows).await?;
+            for task in &tasks {
+                // Their sessions are gone.
+                work.tell(event::task_deleted(task, &SessionSummary::default(), Some("workspace deleted")));
+            }
+            Ok(more)
+        };
+        if !store.write(scope, None, work).await? {
+            return Ok(());
+        }
+    }
+}
+
+/// Deletes by `work`, which looks whether it may and then whether it can ([`refuse_large`]); as long as it cannot, the holder
+/// is emptied a little. The key of `by` is used up when it is done.
+pub(super) async fn delete<T, F>(
+    store: &PlatformStore,
+    by: &By,
+    holder: Holder<'_>,
+    rows: u64,
+    work: impl Fn(Work) -> F,
+) -> Result<T, PlatformError>
+where
+    T: Serialize + DeserializeOwned + Clone + Send,
+    F: Future<Output = Result<T, PlatformError>>,
+{
+    loop {
+        match store.write(&by.scope, by.once.as_ref(), &work).await {
+            Err(error) if is_too_large(&error) => empty(store, &by.scope, holder, rows).await?,
+            done => return done,
+        }
+    }
+}
+
+/// Gives the transaction up when the holder is too large for one.
+pub(super) async fn refuse_large(work: &Work, holder: Holder<'_>, rows: u64) -> Result<(), PlatformError> {
+    match work.is_large(holder, rows).await? {
+        true => Err(too_large().into()),
+        false => Ok(()),
+    }
+}
+
+/// Whether a transaction was given up by [`refuse_large`].
+pub(super) fn is_too_large(error: &PlatformError) -> bool {
+    matches!(error, PlatformError::Refused(refusal) if *refusal == too_large())
+}
+
+/// Seen by nobody outside.
+fn too_large() -> Refusal {
+    Refusal::NotEmpty { kind: Kind::Workspace, id: String::new(), holds: "many rows" }
+}
