@@ -20,6 +20,7 @@ mod host_lists;
 mod inbox;
 mod leaks;
 mod lifecycle;
+mod live;
 mod logs;
 mod packages;
 mod platform_rest;
