@@ -84,9 +84,13 @@ pub struct Timing {
     /// For a plugin's TLS handshake on its broker socket; later the connection is dropped. Default 10 s.
     #[serde(with = "duration::one")]
     pub accept_timeout: Duration,
-    /// How long calls in flight may finish before a plugin is asked to stop. Default 3 s.
+    /// How long webhooks and the event in flight may finish before a plugin is asked to stop; at the host's own stop,
+    /// actions and tool calls too. Default 3 s.
     #[serde(with = "duration::one")]
     pub drain_grace: Duration,
+    /// How long actions and tool calls in flight may finish before a plugin is asked to stop. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub lease_grace: Duration,
     /// From the Shutdown call to TERM. Default 2 s.
     #[serde(with = "duration::one")]
     pub stop_grace: Duration,
@@ -121,6 +125,12 @@ pub struct Timing {
     /// One webhook call with `access: authenticated`. Later: 504. Default 150 s.
     #[serde(with = "duration::one")]
     pub webhook_timeout_authenticated: Duration,
+    /// One action of a plugin. Later: 504. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub action_timeout: Duration,
+    /// One call of an agent's tool. Later: 504. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub tool_timeout: Duration,
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
@@ -219,6 +229,7 @@ impl Default for Timing {
             dial_timeout: secs(5),
             accept_timeout: secs(10),
             drain_grace: secs(3),
+            lease_grace: secs(15),
             stop_grace: secs(2),
             term_grace: secs(1),
             pipe_grace: secs(1),
@@ -230,6 +241,8 @@ impl Default for Timing {
             warning_interval: secs(60),
             webhook_timeout: secs(30),
             webhook_timeout_authenticated: secs(150),
+            action_timeout: secs(15),
+            tool_timeout: secs(30),
             ask_timeout: secs(5),
             config_wait: secs(60),
             sync_wait: secs(60),
@@ -264,7 +277,7 @@ impl Default for Timing {
 impl Timing {
     /// The longest a stop of one plugin can take: drain, Shutdown, TERM, KILL and the pipes.
     pub fn longest_stop(&self) -> Duration {
-        self.drain_grace + self.stop_grace + self.term_grace + self.pipe_grace
+        self.drain_grace.max(self.lease_grace) + self.stop_grace + self.term_grace + self.pipe_grace
     }
 
     /// How long an operator command may wait for its plugin: one stop, one start, one look-up.
@@ -299,6 +312,10 @@ pub struct Limits {
     pub lifecycle_queue: usize,
     /// Webhook calls of one plugin at once; one more is answered 429. Default 64.
     pub webhook_concurrency: usize,
+    /// Actions of one plugin at once; one more is answered 429. Default 32.
+    pub action_concurrency: usize,
+    /// Tool calls of one plugin at once; one more is answered 429. Default 32.
+    pub tool_concurrency: usize,
     /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
     pub webhook_room_bytes: u64,
     /// One gRPC message in either direction. Default 17 MiB.
@@ -391,6 +408,8 @@ impl Default for Limits {
             event_queue_bytes: 32 * MIB,
             lifecycle_queue: 1000,
             webhook_concurrency: 64,
+            action_concurrency: 32,
+            tool_concurrency: 32,
             webhook_room_bytes: 256 * MIB,
             message_bytes: 17 * MIB,
             package_compressed: 100 * MIB,

@@ -7,6 +7,7 @@
 
 pub mod agents;
 pub mod code;
+pub mod context;
 pub mod event_writer;
 pub mod events;
 pub mod executors;

@@ -5,6 +5,7 @@
 
 mod support;
 
+mod actions;
 mod confidential;
 mod config;
 #[cfg(feature = "failpoints")]
@@ -27,6 +28,7 @@ mod platform_writes;
 mod rest;
 mod secrets;
 mod sync;
+mod tools;
 mod traces;
 mod trust;
 mod upgrade;
