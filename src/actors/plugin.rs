@@ -19,16 +19,16 @@ use time::OffsetDateTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use self::{delivery::Nudge, door::DoorKeeper, supervision::Running, verdict::verdict};
-pub(super) use self::{
-    delivery::{Inlet, Line},
-    door::Door,
-};
 pub use self::{
     calls::{CallFigures, CallKind, CallOutcome},
     door::{CallPermit, CallRefused},
     supervision::Pin,
     vitals::{Alive, Figures, Vitals},
+};
+use self::{delivery::Nudge, door::DoorKeeper, supervision::Running, verdict::verdict};
+pub(super) use self::{
+    delivery::{Inlet, Line},
+    door::Door,
 };
 use super::{
     log::PluginLog,

@@ -179,7 +179,8 @@ impl Bench {
     }
 
     fn schema<'a>(&self, schema: &'a Result<FullSchema, Unusable>) -> Result<&'a FullSchema, ToolError> {
-        let unusable = |reason: &Unusable| ToolError::Unusable { name: self.tool().name.clone(), reason: reason.clone() };
+        let unusable =
+            |reason: &Unusable| ToolError::Unusable { name: self.tool().name.clone(), reason: reason.clone() };
         schema.as_ref().map_err(unusable)
     }
 
@@ -273,9 +274,8 @@ impl RegistryHandle {
                 surface: surface.map(Surface::word).unwrap_or_default().to_owned(),
             }),
         };
-        let permit = self
-            .begin(plugin, CallKind::Tool)
-            .map_err(|refused| ToolError::Refused(plugin.id().clone(), refused))?;
+        let permit =
+            self.begin(plugin, CallKind::Tool).map_err(|refused| ToolError::Refused(plugin.id().clone(), refused))?;
         let answer = permit.client().invoke_agent_tool(request, self.shared.config.timing.tool_timeout).await;
         drop(permit);
         let answer = answer.map_err(|error| ToolError::Call(plugin.id().clone(), plugin.without_secrets(error)))?;
@@ -315,9 +315,8 @@ impl ToolChanges {
         loop {
             self.signal.changed().await.ok()?;
             let now = self.registry.tools(None);
-            let same = |(one, other): (&OfferedTool, &OfferedTool)| {
-                one.plugin == other.plugin && one.tool() == other.tool()
-            };
+            let same =
+                |(one, other): (&OfferedTool, &OfferedTool)| one.plugin == other.plugin && one.tool() == other.tool();
             if now.len() != self.seen.len() || !now.iter().zip(&self.seen).all(same) {
                 self.seen.clone_from(&now);
                 return Some(now);

@@ -46,12 +46,11 @@ use crate::{
 /// What the host itself answers in the plugin's place.
 const REFUSALS: &[u16] = &[400, 404, 408, 413, 429, 502, 503, 504];
 
-pub static ROUTES: &[Endpoint] =
-    &[post("/api/plugins/{id}/actions/{key}", Action::PluginAction, || web::to(invoke))
-        .about("Call a plugin's action on a workspace, task or repository")
-        .body::<ActionEnvelope>()
-        .relayed()
-        .refuses(REFUSALS)];
+pub static ROUTES: &[Endpoint] = &[post("/api/plugins/{id}/actions/{key}", Action::PluginAction, || web::to(invoke))
+    .about("Call a plugin's action on a workspace, task or repository")
+    .body::<ActionEnvelope>()
+    .relayed()
+    .refuses(REFUSALS)];
 
 /// What an action is called with. Which ids must and may be there says the scope that the manifest declares.
 #[derive(Deserialize, ToSchema)]

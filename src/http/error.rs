@@ -466,7 +466,8 @@ mod tests {
 
     #[tokio::test]
     async fn too_many_is_429_and_says_when_to_try_again() {
-        for error in [ApiError::CallRefused(acme(), CallRefused::TooMany(CallKind::Webhook)), ApiError::TooManyInstalls] {
+        for error in [ApiError::CallRefused(acme(), CallRefused::TooMany(CallKind::Webhook)), ApiError::TooManyInstalls]
+        {
             let answer = error.error_response();
             assert_eq!(answer.status(), 429);
             assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "1");

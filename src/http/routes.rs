@@ -11,8 +11,8 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, actions, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
-    secrets, settings, tools, trust, upgrade, vault, webhooks,
+    ApiError, actions, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform,
+    plugins, secrets, settings, tools, trust, upgrade, vault, webhooks,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and

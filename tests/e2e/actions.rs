@@ -250,7 +250,9 @@ on_both!(who_may_act_when_and_on_what_is_checked_in_order, |guest| {
     assert_eq!(anonymous, json!({"error": "authentication required", "code": "unauthenticated"}));
     let get = exchange(&host, request("GET", &path("echo"), &[&login()], b"")).await;
     assert_eq!((get.status, get.values("allow")), (405, vec!["POST"]));
-    exchange(&host, request("POST", &path("echo/below"), &[&login()], b"{}")).await.expect_error(404, "route_not_found");
+    exchange(&host, request("POST", &path("echo/below"), &[&login()], b"{}"))
+        .await
+        .expect_error(404, "route_not_found");
 
     host.command("demo", "disable").await.expect(200);
     for key in ["echo", "nope"] {
@@ -330,10 +332,7 @@ on_both!(a_plugin_that_fails_is_503_without_its_words_and_one_that_is_slow_504, 
     let told = act(&host, "crash", envelope(json!(1))).await.expect_error(503, "action_failed");
     assert_eq!(told, "plugin action unavailable");
     host.status("demo", "active").await;
-    eventually("it answers again", || async {
-        act(&host, "echo", envelope(json!(1))).await.status == 200
-    })
-    .await;
+    eventually("it answers again", || async { act(&host, "echo", envelope(json!(1))).await.status == 200 }).await;
 });
 
 on_both!(a_client_that_hangs_up_cancels_its_action_in_the_plugin, |guest| {
@@ -358,8 +357,10 @@ on_both!(a_client_that_hangs_up_cancels_its_action_in_the_plugin, |guest| {
 
 on_both!(one_action_more_than_the_bound_is_429_and_webhooks_have_their_own_room, |guest| {
     let (host, board) = with_demo(guest, &QUICK.replace("action_timeout = \"1s\"", "")).await;
-    let busy =
-        [begun(&host, &board, "sleep", json!({"ms": 60_000})).await, begun(&host, &board, "sleep", json!({"ms": 60_000})).await];
+    let busy = [
+        begun(&host, &board, "sleep", json!({"ms": 60_000})).await,
+        begun(&host, &board, "sleep", json!({"ms": 60_000})).await,
+    ];
     let refused = act(&host, "echo", json!({"workspaceId": board.workspace})).await;
     assert_eq!(refused.expect_error(429, "too_many_calls"), "plugin \"demo\" has too many actions under way");
     assert_eq!(refused.values("retry-after"), ["1"]);

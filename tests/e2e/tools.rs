@@ -70,7 +70,10 @@ on_both!(the_list_has_the_tools_of_active_plugins_with_schemas_and_hints, |guest
     assert_eq!(list["tools"][0], echo);
     let measure = &list["tools"][2];
     assert_eq!(measure["output_schema"]["required"], json!(["celsius"]));
-    assert_eq!((&measure["annotations"]["destructive_hint"], &measure["annotations"]["open_world_hint"]), (&json!(true), &json!(true)));
+    assert_eq!(
+        (&measure["annotations"]["destructive_hint"], &measure["annotations"]["open_world_hint"]),
+        (&json!(true), &json!(true))
+    );
     let all = ["echo", "respond", "measure", "sleep", "fail", "crash", "absent"].map(|name| format!("demo/{name}"));
     assert_eq!(listed(&host, "").await, all);
     assert_eq!(listed(&host, "?surface=office-task").await, ["demo/echo", "demo/fail"]);
@@ -105,9 +108,7 @@ on_both!(a_call_gives_the_plugin_its_arguments_and_a_verified_place, |guest| {
     );
     assert!(uuid::Uuid::try_parse(answer["invocation_id"].as_str().unwrap()).is_ok());
 
-    let place = |session: &str| {
-        json!({"task_id": one_task, "session_id": session, "workspace_id": one, "surface": "kanban-task"})
-    };
+    let place = |session: &str| json!({"task_id": one_task, "session_id": session, "workspace_id": one, "surface": "kanban-task"});
     for (n, (body, expected)) in [
         (json!({"task_id": one_task}), place("")),
         (json!({"task_id": one_task, "session_id": one_session}), place(one_session)),
@@ -250,7 +251,8 @@ async fn a_package_whose_tool_has_a_schema_that_cannot_be_used_is_refused() {
         ("{type: object, properties: {a: {$ref: '#'}}}", "cannot be used: its references run in a circle"),
         ("{type: object, properties: {a: {pattern: '('}}}", "cannot be used: it is not a valid JSON Schema"),
     ] {
-        let tool = format!("agent_tools:\n  - {{name: t, description: d, surfaces: [kanban-task], input_schema: {schema}}}\n");
+        let tool =
+            format!("agent_tools:\n  - {{name: t, description: d, surfaces: [kanban-task], input_schema: {schema}}}\n");
         let package = Package::of(Guest::Rust, "demo", "1.0.0").manifest(|text| text + &tool);
         let refused = host.upload(package.archive().await).await.expect(400);
         let text = refused["error"].as_str().unwrap();

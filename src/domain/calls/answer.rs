@@ -112,7 +112,8 @@ mod tests {
             ("Content-Length", "5"),
             ("Transfer-Encoding", "chunked"),
         ]);
-        let expected = [("cache-control", "no-store"), ("content-type", "text/plain"), ("etag", "\"1\""), ("retry-after", "3")];
+        let expected =
+            [("cache-control", "no-store"), ("content-type", "text/plain"), ("etag", "\"1\""), ("retry-after", "3")];
         assert_eq!(headers, expected.map(|(name, value)| (name, value.to_owned())));
     }
 

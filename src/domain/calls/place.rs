@@ -102,7 +102,11 @@ impl Named {
         match scope {
             ActionScope::Workspace => {
                 let others = [&task, &session, &repository].into_iter().any(|id| !id.is_empty());
-                if workspace.is_empty() || others { Err(Misplaced::OnlyWorkspace) } else { Ok(Wanted::Workspace(workspace)) }
+                if workspace.is_empty() || others {
+                    Err(Misplaced::OnlyWorkspace)
+                } else {
+                    Ok(Wanted::Workspace(workspace))
+                }
             }
             ActionScope::Task if task.is_empty() => Err(Misplaced::TaskMissing),
             ActionScope::Task => Ok(Wanted::Task {
@@ -189,7 +193,8 @@ mod tests {
     fn a_task_action_names_a_task_and_what_it_likes_of_it() {
         let wanted = |named: Named| named.for_action(ActionScope::Task);
         let id = |text: &str| some(text.to_owned());
-        let task = |workspace, repository, session| Wanted::Task { task: "t".to_owned(), workspace, repository, session };
+        let task =
+            |workspace, repository, session| Wanted::Task { task: "t".to_owned(), workspace, repository, session };
         assert_eq!(wanted(named("", "t", "", "")), Ok(task(None, None, None)));
         assert_eq!(wanted(named("w", "t", "s", "r")), Ok(task(id("w"), id("r"), id("s"))));
         for wrong in [Named::default(), named("w", "", "s", "r")] {

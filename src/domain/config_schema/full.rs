@@ -79,10 +79,7 @@ impl FullSchema {
     fn compile_as(schema: &Schema, draft: Option<Draft>) -> Result<Self, Unusable> {
         let nodes = reach::measure(schema)?;
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
-        let options = jsonschema::options()
-            .offline()
-            .should_validate_formats(false)
-            .with_pattern_options(patterns);
+        let options = jsonschema::options().offline().should_validate_formats(false).with_pattern_options(patterns);
         let options = match draft {
             Some(draft) => options.with_draft(draft),
             None => options,

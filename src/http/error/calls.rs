@@ -18,9 +18,7 @@ use crate::{
 
 pub(super) fn action(error: &ActionError) -> Described {
     match error {
-        ActionError::NotActive => {
-            plain(StatusCode::SERVICE_UNAVAILABLE, "plugin_not_running", "plugin is not active")
-        }
+        ActionError::NotActive => plain(StatusCode::SERVICE_UNAVAILABLE, "plugin_not_running", "plugin is not active"),
         ActionError::Unknown => plain(StatusCode::NOT_FOUND, "action_not_found", "plugin action not found"),
         ActionError::TooLarge => {
             let text = "plugin action request exceeds maximum size";
@@ -44,8 +42,9 @@ pub(super) fn action(error: &ActionError) -> Described {
             };
             described.with_note(noted(id, error))
         }
-        ActionError::Answer(id, fault) => plain(StatusCode::BAD_GATEWAY, "invalid_action_answer", fault)
-            .with_note(format!("from plugin \"{id}\"")),
+        ActionError::Answer(id, fault) => {
+            plain(StatusCode::BAD_GATEWAY, "invalid_action_answer", fault).with_note(format!("from plugin \"{id}\""))
+        }
     }
 }
 

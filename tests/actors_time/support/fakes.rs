@@ -367,7 +367,11 @@ impl PluginClient for FakeProcess {
         Err(CallError::Disconnected)
     }
 
-    async fn invoke_agent_tool(&self, _: v1::AgentToolRequest, _: Duration) -> Result<v1::AgentToolResponse, CallError> {
+    async fn invoke_agent_tool(
+        &self,
+        _: v1::AgentToolRequest,
+        _: Duration,
+    ) -> Result<v1::AgentToolResponse, CallError> {
         Err(CallError::Disconnected)
     }
 }
