@@ -12,15 +12,19 @@ mod registry;
 mod settings;
 mod spawn;
 mod sync;
+mod tools;
 
 use std::sync::Arc;
 
 pub use events::{EventBusHandle, NewEvent, PublishError, Relayed};
 pub use installer::Preview;
 pub use log::{LogEnd, LogFollower, PluginLog};
-pub use plugin::{Alive, CallPermit, CallRefused, Figures, PluginHandle, Surroundings, Vitals, WebhookOutcome};
+pub use plugin::{
+    Alive, CallFigures, CallKind, CallOutcome, CallPermit, CallRefused, Figures, PluginHandle, Surroundings, Vitals,
+};
 pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
 pub use settings::{Expected, SettingsError, SettingsHandle, ShownConfig};
+pub use tools::{Called, OfferedTool, ToolChanges, ToolError};
 
 use crate::domain::record::PluginRecord;
 

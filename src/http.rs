@@ -3,6 +3,7 @@
 //! `routes` is the one table of routes, each with its action; `gate` stands before every handler; `error` is the
 //! one map from errors to answers. One file a resource. Nothing here decides about plugins or touches the database.
 
+mod actions;
 mod body;
 mod change;
 mod document;
@@ -26,6 +27,7 @@ mod server;
 mod settings;
 mod tasks;
 mod token;
+mod tools;
 mod trace;
 mod trace_context;
 mod trust;

@@ -8,6 +8,7 @@
 pub mod agents;
 mod clearing;
 pub mod code;
+pub mod context;
 pub mod event_writer;
 pub mod events;
 pub mod executors;

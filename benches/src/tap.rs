@@ -115,6 +115,22 @@ impl PluginClient for Counting {
     {
         self.client.handle_webhook(request, deadline)
     }
+
+    async fn handle_action(
+        &self,
+        request: v1::PluginActionRequest,
+        deadline: Duration,
+    ) -> Result<v1::PluginActionResponse, CallError> {
+        self.client.handle_action(request, deadline).await
+    }
+
+    async fn invoke_agent_tool(
+        &self,
+        request: v1::AgentToolRequest,
+        deadline: Duration,
+    ) -> Result<v1::AgentToolResponse, CallError> {
+        self.client.invoke_agent_tool(request, deadline).await
+    }
 }
 
 /// The Host service with the bare handler beside it.

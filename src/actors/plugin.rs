@@ -2,8 +2,10 @@
 //! buffer, and the live status; it decides by `domain::lifecycle` and `domain::delivery` and runs what they say.
 //!
 //! It writes no record: it reports every change to the registry. Reading order: this file has the messages and the
-//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass.
+//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass, whose kinds
+//! are in [`calls`].
 
+mod calls;
 mod delivery;
 mod door;
 mod supervision;
@@ -17,19 +19,21 @@ use time::OffsetDateTime;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+pub use self::{
+    calls::{CallFigures, CallKind, CallOutcome},
+    door::{CallPermit, CallRefused},
+    supervision::Pin,
+    vitals::{Alive, Figures, Vitals},
+};
 use self::{delivery::Nudge, door::DoorKeeper, supervision::Running, verdict::verdict};
 pub(super) use self::{
     delivery::{Inlet, Line},
     door::Door,
 };
-pub use self::{
-    door::{CallPermit, CallRefused},
-    supervision::Pin,
-    vitals::{Alive, Figures, Vitals, WebhookOutcome},
-};
 use super::{
     log::PluginLog,
     spawn::{Tasks, post_to},
+    tools::ToolSchemas,
 };
 use crate::{
     config::{Limits, Timing},
@@ -41,6 +45,7 @@ use crate::{
         manifest::Manifest,
         record::{PluginRecord, Status},
     },
+    grpc::client::CallError,
     process::{HostServiceFactory, Launcher},
     store::log_files::LogFiles,
 };
@@ -154,13 +159,27 @@ pub struct Condemn(pub String);
 /// Typed access to one plugin.
 #[derive(Clone)]
 pub struct PluginHandle {
-    pub(super) id: PluginId,
-    pub(super) manifest: Arc<Manifest>,
-    pub(super) door: Door,
-    pub(super) vitals: Arc<Vitals>,
+    id: PluginId,
+    manifest: Arc<Manifest>,
+    door: Door,
+    log: Arc<PluginLog>,
+    vitals: Arc<Vitals>,
+    schemas: Arc<ToolSchemas>,
 }
 
 impl PluginHandle {
+    /// A handle of the plugin as its record has it now.
+    pub(super) fn new(record: &PluginRecord, door: &Door, log: &Arc<PluginLog>, vitals: &Arc<Vitals>) -> Self {
+        Self {
+            id: record.id().clone(),
+            manifest: Arc::new(record.manifest.clone()),
+            door: door.clone(),
+            log: Arc::clone(log),
+            vitals: Arc::clone(vitals),
+            schemas: Arc::default(),
+        }
+    }
+
     /// Whose handle it is.
     pub fn id(&self) -> &PluginId {
         &self.id
@@ -176,12 +195,32 @@ impl PluginHandle {
         &self.vitals
     }
 
-    /// Asks to make one webhook call.
+    /// The schemas of its tools, compiled once for all clones.
+    pub(super) fn schemas(&self) -> &Arc<ToolSchemas> {
+        &self.schemas
+    }
+
+    /// While the plugin is active, a number that is this run's alone: no other run of any plugin has it.
+    pub fn run(&self) -> Option<u64> {
+        self.door.opening()
+    }
+
+    /// A failed call as it may be logged: the plugin's text without the secrets that it was told.
+    pub fn without_secrets(&self, error: CallError) -> CallError {
+        match error {
+            CallError::Refused { code, message } => {
+                CallError::Refused { code, message: self.log.without_secrets(&message).into_owned() }
+            }
+            error => error,
+        }
+    }
+
+    /// Asks to make one call. The permit is a lease for those kinds that people or agents wait for.
     ///
     /// # Errors
     /// [`CallRefused`]: the plugin is not up, or has enough to do.
-    pub fn begin_webhook(&self) -> Result<CallPermit, CallRefused> {
-        self.door.enter()
+    pub fn begin(&self, kind: CallKind) -> Result<CallPermit, CallRefused> {
+        self.door.enter(kind)
     }
 }
 
@@ -283,7 +322,7 @@ impl PluginActor {
             ),
             drop_report: DropReport::new(timing.warning_interval),
             counted_drops: Drops::default(),
-            door: DoorKeeper(Door::new(limits.webhook_concurrency)),
+            door: DoorKeeper(Door::new(CallKind::ALL.map(|kind| kind.bound(limits)))),
             waiters: Vec::new(),
             log,
             vitals,
@@ -357,6 +396,9 @@ impl Handler<Command> for PluginActor {
     fn handle(&mut self, Command(want): Command, ctx: &mut Context<Self>) -> Self::Result {
         let (done, answer) = oneshot::channel();
         self.waiters.push(Waiter { want, done });
+        if let (Want::HostStopped, Some(running)) = (want, &self.running) {
+            running.calls.hurry();
+        }
         let input = match want {
             Want::Started => Input::Enable,
             Want::Booted => Input::Boot,

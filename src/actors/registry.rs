@@ -36,7 +36,7 @@ use self::{
     messages::{BootAll, Get, List, Logs, Records, Show, StopAll},
 };
 use super::{
-    AskError, EventBusHandle, PluginHandle, PluginLog, PluginView,
+    AskError, CallKind, CallPermit, CallRefused, EventBusHandle, PluginHandle, PluginLog, PluginView,
     installer::{Installer, Preview},
     plugin::{Surroundings, Want},
     spawn::{ask, start},
@@ -335,6 +335,23 @@ impl RegistryHandle {
     /// [`RegistryError::NotFound`].
     pub fn plugin(&self, id: &str) -> Result<PluginHandle, RegistryError> {
         self.shared.directory.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
+    }
+
+    /// Asks to make one call by a handle that was looked up before.
+    ///
+    /// # Errors
+    /// [`CallRefused`]: as [`PluginHandle::begin`], and when the process is of another version than the handle: what was
+    /// checked by its manifest need not be lawful there.
+    pub fn begin(&self, plugin: &PluginHandle, kind: CallKind) -> Result<CallPermit, CallRefused> {
+        let permit = plugin.begin(kind)?;
+        let now = self.shared.directory.get(plugin.id().as_str());
+        let same = now.is_some_and(|now| Arc::ptr_eq(now.manifest(), plugin.manifest()));
+        if same { Ok(permit) } else { Err(CallRefused::NotRunning) }
+    }
+
+    /// Handles of all plugins that are active, by id.
+    pub fn active(&self) -> Vec<PluginHandle> {
+        self.shared.directory.all().into_iter().filter(|plugin| plugin.run().is_some()).collect()
     }
 
     /// A plugin's log, to be read and followed.

@@ -30,6 +30,10 @@ pub struct Limits {
     pub lifecycle_queue: usize,
     /// Webhook calls of one plugin at once; one more is answered 429. Default 64.
     pub webhook_concurrency: usize,
+    /// Actions of one plugin at once; one more is answered 429. Default 32.
+    pub action_concurrency: usize,
+    /// Tool calls of one plugin at once; one more is answered 429. Default 32.
+    pub tool_concurrency: usize,
     /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
     pub webhook_room_bytes: u64,
     /// One gRPC message in either direction. Default 17 MiB.
@@ -128,6 +132,8 @@ impl Default for Limits {
             event_queue_bytes: 32 * MIB,
             lifecycle_queue: 1000,
             webhook_concurrency: 64,
+            action_concurrency: 32,
+            tool_concurrency: 32,
             webhook_room_bytes: 256 * MIB,
             message_bytes: 17 * MIB,
             package_compressed: 100 * MIB,

@@ -24,7 +24,7 @@ const MAX_WAITS: usize = 100;
 const MAX_NAME_BYTES: usize = 255;
 
 /// Durations that may be zero.
-const ZERO_LAWFUL: [&str; 4] = ["drain_grace", "stop_grace", "term_grace", "pipe_grace"];
+const ZERO_LAWFUL: [&str; 5] = ["drain_grace", "lease_grace", "stop_grace", "term_grace", "pipe_grace"];
 
 /// What a count may be.
 const COUNT: RangeInclusive<u64> = 1..=1_000_000;

@@ -28,9 +28,13 @@ pub struct Timing {
     /// For a plugin's TLS handshake on its broker socket; later the connection is dropped. Default 10 s.
     #[serde(with = "duration::one")]
     pub accept_timeout: Duration,
-    /// How long calls in flight may finish before a plugin is asked to stop. Default 3 s.
+    /// How long webhooks and the event in flight may finish before a plugin is asked to stop; at the host's own stop,
+    /// actions and tool calls too. Default 3 s.
     #[serde(with = "duration::one")]
     pub drain_grace: Duration,
+    /// How long actions and tool calls in flight may finish before a plugin is asked to stop. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub lease_grace: Duration,
     /// From the Shutdown call to TERM. Default 2 s.
     #[serde(with = "duration::one")]
     pub stop_grace: Duration,
@@ -65,6 +69,12 @@ pub struct Timing {
     /// One webhook call with `access: authenticated`. Later: 504. Default 150 s.
     #[serde(with = "duration::one")]
     pub webhook_timeout_authenticated: Duration,
+    /// One action of a plugin. Later: 504. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub action_timeout: Duration,
+    /// One call of an agent's tool. Later: 504. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub tool_timeout: Duration,
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
@@ -172,6 +182,7 @@ impl Default for Timing {
             dial_timeout: secs(5),
             accept_timeout: secs(10),
             drain_grace: secs(3),
+            lease_grace: secs(15),
             stop_grace: secs(2),
             term_grace: secs(1),
             pipe_grace: secs(1),
@@ -183,6 +194,8 @@ impl Default for Timing {
             warning_interval: secs(60),
             webhook_timeout: secs(30),
             webhook_timeout_authenticated: secs(150),
+            action_timeout: secs(15),
+            tool_timeout: secs(30),
             ask_timeout: secs(5),
             config_wait: secs(60),
             sync_wait: secs(60),
@@ -220,7 +233,7 @@ impl Default for Timing {
 impl Timing {
     /// The longest a stop of one plugin can take: drain, Shutdown, TERM, KILL and the pipes.
     pub fn longest_stop(&self) -> Duration {
-        self.drain_grace + self.stop_grace + self.term_grace + self.pipe_grace
+        self.drain_grace.max(self.lease_grace) + self.stop_grace + self.term_grace + self.pipe_grace
     }
 
     /// How long an operator command may wait for its plugin: one stop, one start, one look-up.

@@ -35,6 +35,12 @@ pub enum Action {
     PluginWebhook,
     /// Call a webhook declared with `access: authenticated`.
     PluginWebhookAuthenticated,
+    /// Call a plugin's action.
+    PluginAction,
+    /// See the tools that plugins offer to agents.
+    ToolRead,
+    /// Call a tool.
+    ToolCall,
     /// Publish an event on the bus.
     EventPublish,
     /// List the operator's secrets and who may reveal each; never a value.
@@ -112,6 +118,8 @@ pub enum Group {
     Host,
     /// Plugins and their life.
     Plugins,
+    /// Tools that plugins offer to agents.
+    Tools,
     /// The event bus and its log.
     Events,
     /// Secrets and the vault that keeps them.
@@ -143,6 +151,7 @@ impl Group {
     pub const ALL: &'static [Self] = &[
         Self::Host,
         Self::Plugins,
+        Self::Tools,
         Self::Events,
         Self::Secrets,
         Self::Trust,
@@ -162,6 +171,7 @@ impl Group {
         match self {
             Self::Host => "host",
             Self::Plugins => "plugins",
+            Self::Tools => "tools",
             Self::Events => "events",
             Self::Secrets => "secrets",
             Self::Trust => "trust",
@@ -182,6 +192,7 @@ impl Group {
         match self {
             Self::Host => "The host itself",
             Self::Plugins => "Plugins and their life",
+            Self::Tools => "Tools that plugins offer to agents",
             Self::Events => "The event bus and its log",
             Self::Secrets => "Secrets and the vault that keeps them",
             Self::Trust => "Trusted keys",
@@ -215,6 +226,9 @@ impl Action {
         Self::PluginLogs,
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
+        Self::PluginAction,
+        Self::ToolRead,
+        Self::ToolCall,
         Self::EventPublish,
         Self::SecretRead,
         Self::SecretWrite,
@@ -268,6 +282,9 @@ impl Action {
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
+            Self::PluginAction => "plugin:action",
+            Self::ToolRead => "tool:read",
+            Self::ToolCall => "tool:call",
             Self::EventPublish => "event:publish",
             Self::SecretRead => "secret:read",
             Self::SecretWrite => "secret:write",
@@ -320,7 +337,9 @@ impl Action {
             | Self::PluginConfigWrite
             | Self::PluginLogs
             | Self::PluginWebhook
-            | Self::PluginWebhookAuthenticated => Group::Plugins,
+            | Self::PluginWebhookAuthenticated
+            | Self::PluginAction => Group::Plugins,
+            Self::ToolRead | Self::ToolCall => Group::Tools,
             Self::EventPublish | Self::EventRead | Self::GatewayConnect => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
@@ -360,6 +379,9 @@ impl Action {
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
+            Self::PluginAction => "call a plugin's action",
+            Self::ToolRead => "list the tools that plugins offer to agents",
+            Self::ToolCall => "call a tool of a plugin",
             Self::EventPublish => "publish an event",
             Self::SecretRead => "list secrets and who may reveal them, without their values",
             Self::SecretWrite => "keep, change and remove secrets",

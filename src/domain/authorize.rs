@@ -38,6 +38,9 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginConfigWrite
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
+        | Action::PluginAction
+        | Action::ToolRead
+        | Action::ToolCall
         | Action::EventPublish
         | Action::SecretRead
         | Action::SecretWrite

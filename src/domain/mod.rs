@@ -3,6 +3,7 @@
 pub mod action;
 pub mod address;
 pub mod authorize;
+pub mod calls;
 pub mod capability;
 pub mod clean;
 pub mod config_schema;

@@ -33,7 +33,7 @@ const NOT_FOR_CLIENTS: [&str; 3] = ["content-length", "set-cookie", "x-kandev-au
 const ONLY_ONCE: [&str; 2] = ["content-type", "location"];
 
 /// All answer headers together, names and values; common clients refuse more.
-const MAX_ANSWER_HEADER_BYTES: usize = 64 * 1024;
+pub const MAX_ANSWER_HEADER_BYTES: usize = 64 * 1024;
 
 /// The parts of a webhook address after `/api/plugins/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -182,7 +182,7 @@ fn is_token(name: &str) -> bool {
 }
 
 /// RFC 9110 §5.5: no control character but the tab.
-fn is_field_value(value: &str) -> bool {
+pub(super) fn is_field_value(value: &str) -> bool {
     value.bytes().all(|b| b == b'\t' || (b >= 0x20 && b != 0x7f))
 }
 

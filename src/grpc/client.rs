@@ -22,6 +22,20 @@ pub trait PluginClient: Send + Sync + 'static {
         request: v1::WebhookRequest,
         deadline: Duration,
     ) -> Result<v1::WebhookResponse, CallError>;
+
+    /// Calls an action.
+    async fn handle_action(
+        &self,
+        request: v1::PluginActionRequest,
+        deadline: Duration,
+    ) -> Result<v1::PluginActionResponse, CallError>;
+
+    /// Calls a tool for an agent.
+    async fn invoke_agent_tool(
+        &self,
+        request: v1::AgentToolRequest,
+        deadline: Duration,
+    ) -> Result<v1::AgentToolResponse, CallError>;
 }
 
 /// Why a call to a plugin gave no answer. The texts are for the log, never for a caller outside.

@@ -3,6 +3,7 @@
 //!
 //! What is the host's own trouble is answered with a fixed text; its own text is logged here, once.
 
+mod calls;
 mod events;
 mod keys;
 mod platform;
@@ -18,9 +19,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{body::BodyError, install::UploadError};
+use super::{actions::ActionError, body::BodyError, install::UploadError};
 use crate::{
-    actors::{CallRefused, RegistryError, SettingsError},
+    actors::{CallRefused, RegistryError, SettingsError, ToolError},
     domain::{
         config_schema::Violation,
         id::PluginId,
@@ -32,7 +33,7 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
-    platform::{PlatformError, event_writer::WriteError},
+    platform::{PlatformError, context::PlaceError, event_writer::WriteError},
     store::{db::DbFault, inbox::InboxError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
@@ -95,6 +96,12 @@ pub enum ApiError {
     Call(PluginId, CallError),
     /// A plugin's answer cannot be sent.
     Answer(PluginId, AnswerError),
+    /// A plugin's action was not done.
+    Action(ActionError),
+    /// Where an agent works was not verified.
+    Place(PlaceError),
+    /// A tool was not called, or its answer cannot be passed on.
+    Tool(ToolError),
     /// Something asked about secrets that cannot be taken.
     Secret(SharedSecretError),
     /// A secret of the operator is not there, or the vault fails.
@@ -162,7 +169,7 @@ pub(super) struct ErrorBody<'a> {
     error: &'a str,
     /// For programs; it is stable.
     code: &'static str,
-    /// Every broken rule of a config.
+    /// Every broken rule of a config, of a tool's arguments or of its result.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schema(value_type = Vec<Object>, required = false)]
     violations: &'a [Violation],
@@ -207,6 +214,9 @@ impl ApiError {
             Self::Call(id, error) => plugins::call(id, error),
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
+            Self::Action(error) => calls::action(error),
+            Self::Place(error) => calls::place(error),
+            Self::Tool(error) => calls::tool(error),
             Self::Secret(error) => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
             Self::Shared(SharedError::NotFound) => {
                 plain(StatusCode::NOT_FOUND, "secret_not_found", "secret not found; GET /api/v1/secrets lists them")
@@ -360,6 +370,7 @@ impl ResponseError for ApiError {
         }
         let violations = match self {
             Self::Settings(SettingsError::Invalid(refusal)) => refusal.violations.as_slice(),
+            Self::Tool(error) => calls::violations(error),
             _ => &[],
         };
         answer.json(ErrorBody { error: &text, code, violations, details })
@@ -385,6 +396,8 @@ from!(
     Trust(TrustError),
     Registry(RegistryError),
     Settings(SettingsError),
+    Action(ActionError),
+    Tool(ToolError),
     Inbox(InboxError),
     Platform(PlatformError),
     Publish(WriteError),
@@ -410,7 +423,7 @@ impl From<VaultError> for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::actors::AskError;
+    use crate::actors::{AskError, CallKind};
     use actix_web::body::to_bytes;
     use serde_json::json;
 
@@ -465,7 +478,8 @@ mod tests {
 
     #[tokio::test]
     async fn too_many_is_429_and_says_when_to_try_again() {
-        for error in [ApiError::CallRefused(acme(), CallRefused::TooMany), ApiError::TooManyInstalls] {
+        for error in [ApiError::CallRefused(acme(), CallRefused::TooMany(CallKind::Webhook)), ApiError::TooManyInstalls]
+        {
             let answer = error.error_response();
             assert_eq!(answer.status(), 429);
             assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "1");

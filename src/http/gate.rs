@@ -59,8 +59,12 @@ pub async fn admit(
 
 /// A decision; a handler asks for a second one, when the action depends on what is asked for.
 pub fn require_for(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
-    let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
-    require(principal, action)
+    require(principal(request), action)
+}
+
+/// Who asks.
+pub fn principal(request: &HttpRequest) -> Principal {
+    request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous)
 }
 
 fn require(principal: Principal, action: Action) -> Result<(), ApiError> {

@@ -19,7 +19,7 @@ use super::{
     gate,
 };
 use crate::{
-    actors::{Figures, PluginView, Vitals, WebhookOutcome},
+    actors::{CallKind, CallOutcome, Figures, PluginView, Vitals},
     domain::{action::Action, record::Status},
     platform::event_writer::Written,
     process::usage::{OwnUsage, Usage},
@@ -111,7 +111,7 @@ impl Collector for Collected {
         self.states(&mut metrics)?;
         self.processes(&mut metrics)?;
         self.events(&mut metrics)?;
-        self.webhooks(&mut metrics)
+        CallKind::ALL.into_iter().try_for_each(|kind| self.calls(kind, &mut metrics))
     }
 }
 
@@ -179,7 +179,7 @@ impl Collected {
         let processes = self.some(|plugin| Some(plugin.usage?.processes as f64));
         metrics.gauge("kandev_plugin_processes", "Processes of the plugin's group", processes)?;
         let calls = self.some(|plugin| Some(plugin.figures.process.as_ref()?.calls_in_flight() as f64));
-        metrics.gauge("kandev_plugin_calls_in_flight", "Webhook calls and events the plugin works on", calls)
+        metrics.gauge("kandev_plugin_calls_in_flight", "Calls and events the plugin works on", calls)
     }
 
     fn events(&self, metrics: &mut Writer<'_>) -> Encoded {
@@ -206,13 +206,16 @@ impl Collected {
         metrics.histogram("kandev_plugin_delivery_duration_seconds", "Delivery attempts of events", attempts)
     }
 
-    fn webhooks(&self, metrics: &mut Writer<'_>) -> Encoded {
-        let ends = self.words("outcome", |plugin| {
-            WebhookOutcome::ALL.map(|outcome| (outcome.name(), plugin.vitals().webhooks_ended(outcome) as f64)).to_vec()
+    fn calls(&self, kind: CallKind, metrics: &mut Writer<'_>) -> Encoded {
+        let (counter, ends, histogram, latency) = names(kind);
+        let ended = self.words("outcome", |plugin| {
+            let figures = plugin.vitals().calls(kind);
+            CallOutcome::ALL.map(|outcome| (outcome.name(), figures.ended(outcome) as f64)).to_vec()
         });
-        metrics.counter("kandev_plugin_webhooks", "Webhook calls by their end", ends)?;
-        let latency = self.plugins.iter().map(|plugin| ([("plugin", plugin.id.as_str())], &plugin.vitals().webhooks));
-        metrics.histogram("kandev_plugin_webhook_duration_seconds", "Webhook calls that reached the plugin", latency)
+        metrics.counter(counter, ends, ended)?;
+        let reached =
+            self.plugins.iter().map(|plugin| ([("plugin", plugin.id.as_str())], &plugin.vitals().calls(kind).latency));
+        metrics.histogram(histogram, latency, reached)
     }
 
     /// A value of every plugin.
@@ -235,6 +238,30 @@ impl Collected {
             let values = values(plugin).into_iter();
             values.map(move |(word, value)| ([("plugin", plugin.id.as_str()), (label, word)], value))
         })
+    }
+}
+
+/// Counter and histogram of a kind of calls, each with what it is.
+fn names(kind: CallKind) -> (&'static str, &'static str, &'static str, &'static str) {
+    match kind {
+        CallKind::Webhook => (
+            "kandev_plugin_webhooks",
+            "Webhook calls by their end",
+            "kandev_plugin_webhook_duration_seconds",
+            "Webhook calls that reached the plugin",
+        ),
+        CallKind::Action => (
+            "kandev_plugin_actions",
+            "Actions by their end",
+            "kandev_plugin_action_duration_seconds",
+            "Actions that reached the plugin",
+        ),
+        CallKind::Tool => (
+            "kandev_plugin_tools",
+            "Tool calls by their end",
+            "kandev_plugin_tool_duration_seconds",
+            "Tool calls that reached the plugin",
+        ),
     }
 }
 

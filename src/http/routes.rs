@@ -11,14 +11,15 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
-    secrets, settings, trust, upgrade, vault, webhooks, ws,
+    ApiError, actions, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform,
+    plugins, secrets, settings, tools, trust, upgrade, vault, webhooks, ws,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
 /// fixed words before `{id}`.
 static HOST: &[&[Endpoint]] = &[
     webhooks::ROUTES,
+    actions::ROUTES,
     health::ROUTES,
     document::ROUTES,
     metrics::ROUTES,
@@ -33,6 +34,7 @@ static HOST: &[&[Endpoint]] = &[
     trust::ROUTES,
     inbox::ROUTES,
     ws::ROUTES,
+    tools::ROUTES,
 ];
 
 /// Every route, in the order in which paths are tried.

@@ -85,6 +85,8 @@ fn run(
         .keep_alive(timing.keep_alive)
         .client_request_timeout(timing.header_timeout)
         .client_disconnect_timeout(timing.linger)
+        // A client that has closed its side is gone: what it asked for is dropped, calls into plugins included.
+        .h1_allow_half_closed(false)
         .shutdown_timeout(whole_seconds(timing.drain_grace))
         .disable_signals()
         .listen(listener)?

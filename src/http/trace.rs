@@ -49,7 +49,8 @@ pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> 
             services.requests.answered(route, method.as_str(), answer.status().as_u16(), begin.elapsed());
         }
         // Routes of the platform have ids of other things there.
-        let id = answer.request().match_info().get("id").filter(|_| route.contains("/plugins/{id}"));
+        let names = answer.request().match_info();
+        let id = names.get("id").filter(|_| route.contains("/plugins/{id}")).or_else(|| names.get("plugin"));
         let plugin = id.map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
             http.method = %clean::single_line(method.as_str(), 16),

@@ -3,8 +3,8 @@
 //! What may pass is decided by `domain::relay`; here is the order of checks and the call. Whether a plugin takes calls
 //! and how many at once is its actor's knowledge.
 //!
-//! A webhook belongs to its client's connection, unlike a command: when the client hangs up, the host may drop the
-//! call. The plugin may have done its work all the same.
+//! A webhook belongs to its client's connection, unlike a command: when the client hangs up, the call is cancelled, and
+//! the plugin's context with it. The plugin may have done its work all the same.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -27,7 +27,7 @@ use super::{
     query::Takes,
 };
 use crate::{
-    actors::{PluginHandle, WebhookOutcome},
+    actors::{CallKind, CallOutcome, PluginHandle},
     domain::{
         action::Action,
         clean,
@@ -99,37 +99,25 @@ pub async fn relay(
     };
     let id = plugin.id();
     let span = tracing::debug_span!("webhook", plugin.id = %id, webhook.key = %webhook.key);
-    let watch = plugin.vitals().begin_webhook();
+    let watch = plugin.vitals().begin(CallKind::Webhook);
     let answer = call_plugin(&plugin, call, timeout).instrument(span).await;
     watch.end(outcome(&answer));
-    match answer {
-        Err(ApiError::Call(id, error)) => Err(ApiError::Call(id, without_secrets(&services, plugin.id(), error).await)),
-        answer => answer,
-    }
-}
-
-/// The plugin's text goes to the host's log: without the secrets that it was told.
-async fn without_secrets(services: &Services, id: &PluginId, error: CallError) -> CallError {
-    let CallError::Refused { code, message } = error else { return error };
-    let log = services.registry.log(id.as_str()).await;
-    // Of a plugin that is gone meanwhile nobody knows the secrets.
-    let message = log.map_or_else(|_| String::new(), |log| log.without_secrets(&message).into_owned());
-    CallError::Refused { code, message }
+    answer
 }
 
 async fn call_plugin(plugin: &PluginHandle, call: WebhookRequest, timeout: Duration) -> Result<HttpResponse, ApiError> {
     let id = plugin.id();
-    let permit = plugin.begin_webhook().map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
+    let permit = plugin.begin(CallKind::Webhook).map_err(|refused| ApiError::CallRefused(id.clone(), refused))?;
     let answer = permit.client().handle_webhook(call, timeout).await;
-    send(id, answer.map_err(|error| ApiError::Call(id.clone(), error))?)
+    send(id, answer.map_err(|error| ApiError::Call(id.clone(), plugin.without_secrets(error)))?)
 }
 
-fn outcome(answer: &Result<HttpResponse, ApiError>) -> WebhookOutcome {
+fn outcome(answer: &Result<HttpResponse, ApiError>) -> CallOutcome {
     match answer {
-        Ok(_) => WebhookOutcome::Answered,
-        Err(ApiError::CallRefused(..)) => WebhookOutcome::Refused,
-        Err(ApiError::Call(_, CallError::TimedOut(_))) => WebhookOutcome::TimedOut,
-        Err(_) => WebhookOutcome::Failed,
+        Ok(_) => CallOutcome::Answered,
+        Err(ApiError::CallRefused(..)) => CallOutcome::Refused,
+        Err(ApiError::Call(_, CallError::TimedOut(_))) => CallOutcome::TimedOut,
+        Err(_) => CallOutcome::Failed,
     }
 }
 

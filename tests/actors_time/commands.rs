@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kandev_host::{
-    actors::{CallRefused, RegistryError},
+    actors::{CallKind, CallRefused, RegistryError},
     domain::record::Status,
 };
 
@@ -14,10 +14,10 @@ fn a_stop_waits_for_calls_in_flight_and_takes_no_new_ones() {
     run(async |world| {
         world.registry.enable("acme").await.unwrap();
         let plugin = world.registry.plugin("acme").unwrap();
-        let call = plugin.begin_webhook().unwrap();
+        let call = plugin.begin(CallKind::Webhook).unwrap();
         let disabled = world.command(async |registry| registry.disable("acme").await);
         world.at(1.0).await;
-        assert_eq!(plugin.begin_webhook().unwrap_err(), CallRefused::NotRunning);
+        assert_eq!(plugin.begin(CallKind::Webhook).unwrap_err(), CallRefused::NotRunning);
         assert_eq!(world.fakes.calls("acme"), ["0 launch 1"]);
         drop(call);
         let (at, answer) = disabled.await.unwrap();
@@ -31,7 +31,7 @@ fn a_stop_waits_for_a_call_that_hangs_no_longer_than_the_drain_grace() {
     run(async |world| {
         world.registry.enable("acme").await.unwrap();
         let plugin = world.registry.plugin("acme").unwrap();
-        let _call = plugin.begin_webhook().unwrap();
+        let _call = plugin.begin(CallKind::Webhook).unwrap();
         world.registry.disable("acme").await.unwrap();
         assert_eq!(world.fakes.calls("acme"), ["0 launch 1", "3 stop 1", "3 end 1"]);
     });
@@ -83,7 +83,7 @@ fn a_claimed_id_is_busy_while_another_is_served_and_the_uninstall_of_a_frozen_pr
             let ladder = timing.stop_grace + timing.term_grace + timing.pipe_grace;
             world.fakes.stops("acme", [Stop::Ends(ladder)]);
             world.registry.enable("acme").await.unwrap();
-            let _call = world.registry.plugin("acme").unwrap().begin_webhook().unwrap();
+            let _call = world.registry.plugin("acme").unwrap().begin(CallKind::Webhook).unwrap();
             let removed = world.command(async |registry| registry.uninstall("acme").await);
             world.at(1.0).await;
             for busy in [world.registry.enable("acme").await.err(), world.registry.uninstall("acme").await.err()] {

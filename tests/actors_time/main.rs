@@ -10,6 +10,7 @@ mod buffer;
 mod commands;
 mod delivery;
 mod health;
+mod leases;
 mod lifecycle_events;
 mod loss;
 mod restart;

@@ -114,12 +114,18 @@ async fn requests_are_answered_as_rest_answers_them_and_news_come_in_order() {
     let host = Host::start().await;
     let (mut client, mut other) = (Client::connect(&host).await, Client::connect(&host).await);
     let workspace = client.done("workspace.create", json!({"name": "one"})).await;
-    assert_eq!(workspace, host.get(&format!("/api/v1/workspaces/{}", workspace["id"].as_str().unwrap())).await.expect(200));
+    assert_eq!(
+        workspace,
+        host.get(&format!("/api/v1/workspaces/{}", workspace["id"].as_str().unwrap())).await.expect(200)
+    );
     let task = client.done("task.create", json!({"title": "shed"})).await;
     let state = client.done("task.state", json!({"id": task["id"], "state": "TODO"})).await;
     assert_eq!((&state["state"], &state["version"]), (&json!("TODO"), &json!(2)));
     let (kind, gone) = client.ask("task.get", json!({"id": "none"})).await;
-    assert_eq!((kind.as_str(), &gone["code"], &gone["details"]["code"]), ("error", &json!("NOT_FOUND"), &json!("task_not_found")));
+    assert_eq!(
+        (kind.as_str(), &gone["code"], &gone["details"]["code"]),
+        ("error", &json!("NOT_FOUND"), &json!("task_not_found"))
+    );
     let (_, wrong) = client.ask("task.create", json!({})).await;
     assert_eq!(wrong["code"], "VALIDATION_ERROR");
     let (_, unknown) = client.ask("task.explode", json!({})).await;
@@ -156,7 +162,10 @@ async fn what_is_in_a_session_is_told_to_those_that_follow_it_and_a_message_sent
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_does_not_read_is_let_go_and_the_others_lose_nothing() {
-    let host = Host::start_with(Settings::toml("[limits]\nws_queue = 8\nws_connections = 2\n[timing]\nws_write = \"300ms\"\n")).await;
+    let host = Host::start_with(Settings::toml(
+        "[limits]\nws_queue = 8\nws_connections = 2\n[timing]\nws_write = \"300ms\"\n",
+    ))
+    .await;
     let (slow, mut quick) = (Client::connect(&host).await, Client::connect(&host).await);
     assert_eq!(refused(request(&host, &format!("?token={TOKEN}"))).await, 429);
     quick.done("workspace.create", json!({"name": "one"})).await;

@@ -5,6 +5,7 @@
 
 mod support;
 
+mod actions;
 mod confidential;
 mod config;
 #[cfg(feature = "failpoints")]
@@ -28,6 +29,7 @@ mod platform_writes;
 mod rest;
 mod secrets;
 mod sync;
+mod tools;
 mod traces;
 mod trust;
 mod upgrade;

@@ -170,11 +170,11 @@ impl PluginActor {
             generation: self.lifecycle.generation(),
             client: Arc::clone(&running.client),
             line: self.line.clone(),
-            calls: running.calls.clone(),
+            calls: running.calls.passing.clone(),
             vitals: Arc::clone(&self.vitals),
             deadline: timing.delivery_timeout,
         };
-        let (in_flight, addr) = (running.calls.token(), addr.clone());
+        let (in_flight, addr) = (running.calls.passing.token(), addr.clone());
         self.tasks.spawn(async move {
             let (ticket, error) = match run.from(first).await {
                 Ok(()) => return,

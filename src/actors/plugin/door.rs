@@ -1,28 +1,40 @@
 //! The way for calls into a plugin's process. The plugin's actor opens and closes it; whoever holds the plugin's handle
 //! passes without a message to the actor, because a webhook would pay for two changes of thread otherwise
 //! (docs/performance.md).
+//!
+//! A permit is a lease on the process: a stop closes the door and then waits for the permits, for those of people and
+//! agents longer than for others ([`UnderWay`]).
 
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::calls::{CallKind, UnderWay};
 use crate::grpc::client::PluginClient;
 
 /// Passed by calls; clones are the same door.
 #[derive(Clone)]
 pub struct Door {
     open: Arc<RwLock<Option<Open>>>,
-    slots: Arc<Semaphore>,
+    /// By kind, so that none takes another's.
+    slots: Arc<[Arc<Semaphore>; CallKind::ALL.len()]>,
 }
+
+/// Numbers the openings of all doors, so that no two have one number while the host runs.
+static OPENINGS: AtomicU64 = AtomicU64::new(0);
 
 /// Where the calls go, and what a stop waits for.
 struct Open {
+    opening: u64,
     client: Arc<dyn PluginClient>,
-    calls: TaskTracker,
+    calls: UnderWay,
 }
 
 /// Everything an edge needs for one call into the plugin.
@@ -38,37 +50,45 @@ pub enum CallRefused {
     /// Not started, stopping, or waiting for a restart.
     #[error("the plugin is not running")]
     NotRunning,
-    /// `limits.webhook_concurrency` calls are under way.
-    #[error("the plugin has too many calls under way")]
-    TooMany,
+    /// As many calls of this kind are under way as may be.
+    #[error("the plugin has too many {} under way", .0.noun())]
+    TooMany(CallKind),
 }
 
 impl Door {
-    /// A closed door; once open, `calls` may be under way at once.
-    pub fn new(calls: usize) -> Self {
-        Self { open: Arc::default(), slots: Arc::new(Semaphore::new(calls)) }
+    /// A closed door; once open, so many calls of each kind may be under way at once.
+    pub fn new(bounds: [usize; CallKind::ALL.len()]) -> Self {
+        Self { open: Arc::default(), slots: Arc::new(bounds.map(|bound| Arc::new(Semaphore::new(bound)))) }
     }
 
     /// Lets calls pass to this process.
-    pub fn open(&self, client: &Arc<dyn PluginClient>, calls: &TaskTracker) {
-        self.set(Some(Open { client: Arc::clone(client), calls: calls.clone() }));
+    pub fn open(&self, client: &Arc<dyn PluginClient>, calls: &UnderWay) {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        // Said again of the same process it is the same opening.
+        let opening = match open.as_ref() {
+            Some(before) if Arc::ptr_eq(&before.client, client) => before.opening,
+            _ => OPENINGS.fetch_add(1, Ordering::Relaxed),
+        };
+        *open = Some(Open { opening, client: Arc::clone(client), calls: calls.clone() });
     }
 
     /// Lets no further call pass. When this returns, every call that passed is among those a stop waits for.
     pub fn close(&self) {
-        self.set(None);
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn set(&self, open: Option<Open>) {
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
+    /// The number of this opening, which no other opening of any door has; `None` while it is closed.
+    pub fn opening(&self) -> Option<u64> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|open| open.opening)
     }
 
     /// Asks to make one call.
-    pub fn enter(&self) -> Result<CallPermit, CallRefused> {
+    pub fn enter(&self, kind: CallKind) -> Result<CallPermit, CallRefused> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let Open { client, calls } = open.as_ref().ok_or(CallRefused::NotRunning)?;
-        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| CallRefused::TooMany)?;
-        Ok(CallPermit { client: Arc::clone(client), _slot: slot, _in_flight: calls.token() })
+        let Open { client, calls, .. } = open.as_ref().ok_or(CallRefused::NotRunning)?;
+        let slots = Arc::clone(&self.slots[kind as usize]);
+        let slot = slots.try_acquire_owned().map_err(|_| CallRefused::TooMany(kind))?;
+        Ok(CallPermit { client: Arc::clone(client), _slot: slot, _in_flight: calls.of(kind).token() })
     }
 }
 
@@ -119,51 +139,96 @@ mod tests {
         ) -> Result<v1::WebhookResponse, CallError> {
             Err(CallError::TimedOut(deadline))
         }
+
+        async fn handle_action(
+            &self,
+            _: v1::PluginActionRequest,
+            deadline: Duration,
+        ) -> Result<v1::PluginActionResponse, CallError> {
+            Err(CallError::TimedOut(deadline))
+        }
+
+        async fn invoke_agent_tool(
+            &self,
+            _: v1::AgentToolRequest,
+            deadline: Duration,
+        ) -> Result<v1::AgentToolResponse, CallError> {
+            Err(CallError::TimedOut(deadline))
+        }
     }
 
-    fn opened(door: &Door) -> TaskTracker {
-        let calls = TaskTracker::new();
+    fn opened(door: &Door) -> UnderWay {
+        let calls = UnderWay::default();
         door.open(&(Arc::new(Deaf) as Arc<dyn PluginClient>), &calls);
         calls
     }
 
     #[test]
     fn only_an_open_door_lets_pass() {
-        let door = Door::new(1);
-        assert_eq!(door.enter().unwrap_err(), CallRefused::NotRunning);
+        let door = Door::new([1; 3]);
+        for kind in CallKind::ALL {
+            assert_eq!((door.opening(), door.enter(kind).unwrap_err()), (None, CallRefused::NotRunning));
+        }
         opened(&door);
-        drop(door.enter().unwrap());
+        for kind in CallKind::ALL {
+            drop(door.enter(kind).unwrap());
+        }
         door.close();
-        assert_eq!(door.enter().unwrap_err(), CallRefused::NotRunning);
+        assert_eq!(door.enter(CallKind::Webhook).unwrap_err(), CallRefused::NotRunning);
     }
 
     #[test]
-    fn as_many_calls_pass_at_once_as_there_are_slots() {
-        let door = Door::new(2);
-        opened(&door);
-        let (first, _second) = (door.enter().unwrap(), door.enter().unwrap());
-        assert_eq!(door.enter().unwrap_err(), CallRefused::TooMany);
-        drop(first);
-        door.enter().unwrap();
+    fn each_opening_has_a_number_of_its_own() {
+        let (door, other) = (Door::new([1; 3]), Door::new([1; 3]));
+        assert_eq!(door.opening(), None);
+        let client: Arc<dyn PluginClient> = Arc::new(Deaf);
+        let calls = UnderWay::default();
+        door.open(&client, &calls);
+        let first = door.opening().unwrap();
+        door.open(&client, &calls);
+        assert_eq!(door.opening(), Some(first));
+        opened(&other);
+        door.close();
+        assert_eq!(door.opening(), None);
+        door.open(&client, &calls);
+        assert!(![Some(first), other.opening(), None].contains(&door.opening()));
     }
 
-    #[tokio::test]
+    #[test]
+    fn as_many_calls_of_a_kind_pass_at_once_as_it_has_slots() {
+        let door = Door::new([2, 1, 1]);
+        opened(&door);
+        let (first, _second) = (door.enter(CallKind::Webhook).unwrap(), door.enter(CallKind::Webhook).unwrap());
+        assert_eq!(door.enter(CallKind::Webhook).unwrap_err(), CallRefused::TooMany(CallKind::Webhook));
+        let _action = door.enter(CallKind::Action).unwrap();
+        assert_eq!(door.enter(CallKind::Action).unwrap_err(), CallRefused::TooMany(CallKind::Action));
+        drop(first);
+        door.enter(CallKind::Webhook).unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_stop_waits_for_a_call_that_passed_before_the_door_was_closed() {
-        let door = Door::new(1);
-        let calls = opened(&door);
-        let call = door.enter().unwrap();
-        door.close();
-        calls.close();
-        assert!(futures_util::FutureExt::now_or_never(calls.wait()).is_none());
-        drop(call);
-        calls.wait().await;
+        for kind in CallKind::ALL {
+            let door = Door::new([1; 3]);
+            let calls = opened(&door);
+            let call = door.enter(kind).unwrap();
+            door.close();
+            calls.close();
+            let (long, begin) = (Duration::from_secs(60), tokio::time::Instant::now());
+            let ended = async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                drop(call);
+            };
+            tokio::join!(calls.drain(long, long), ended);
+            assert_eq!(begin.elapsed().as_secs(), 1, "{kind:?}");
+        }
     }
 
     #[test]
     fn the_end_of_the_actor_closes_the_door() {
-        let door = Door::new(1);
+        let door = Door::new([1; 3]);
         opened(&door);
         drop(DoorKeeper(door.clone()));
-        assert_eq!(door.enter().unwrap_err(), CallRefused::NotRunning);
+        assert_eq!(door.enter(CallKind::Tool).unwrap_err(), CallRefused::NotRunning);
     }
 }

@@ -4,12 +4,9 @@ use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use actix::{AsyncContext, Context, Handler, Message, WeakAddr};
 use time::OffsetDateTime;
-use tokio_util::{
-    sync::{CancellationToken, DropGuard},
-    task::TaskTracker,
-};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{PluginActor, Report, vitals::Alive};
+use super::{PluginActor, Report, calls::UnderWay, vitals::Alive};
 use crate::{
     actors::spawn::post_back,
     domain::{
@@ -28,7 +25,7 @@ pub struct Running {
     pub client: Arc<dyn PluginClient>,
     pub process: Arc<dyn PluginProcess>,
     /// Calls and deliveries under way; a stop waits for them.
-    pub calls: TaskTracker,
+    pub calls: UnderWay,
     /// For who asks how the plugin is.
     pub alive: Alive,
     /// Cancelled when this generation is over.
@@ -245,7 +242,7 @@ impl PluginActor {
             self.live.executable_sha256 = executable_sha256;
             self.live.revision += 1;
         }
-        let calls = TaskTracker::new();
+        let calls = UnderWay::default();
         let alive = Alive::new(process.pid(), calls.clone());
         let addr = ctx.address().downgrade();
         self.watch_exit(generation, Arc::clone(&process), addr.clone());
@@ -294,11 +291,12 @@ impl PluginActor {
     fn stop(&mut self) {
         let Some(running) = &self.running else { return };
         let (process, calls) = (Arc::clone(&running.process), running.calls.clone());
-        let grace = self.surroundings.timing.drain_grace;
         calls.close();
+        let timing = &self.surroundings.timing;
+        let (drain_grace, lease_grace) = (timing.drain_grace, timing.lease_grace);
         // Not one of the actor's own tasks: a stop that began must end even if the actor does.
         crate::actors::spawn::detached(async move {
-            let _ = tokio::time::timeout(grace, calls.wait()).await;
+            calls.drain(drain_grace, lease_grace).await;
             process.stop().await;
         });
     }

@@ -46,6 +46,7 @@ impl Registry {
         let Some(entry) = self.entries.get(id) else { return };
         let now = Standing::from(&entry.record);
         if let Some(change) = self.told.change(id, Some(now)) {
+            self.directory.has_changed();
             self.bus.announce(change);
         }
     }

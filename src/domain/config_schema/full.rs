@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind as Kind};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator, error::ValidationErrorKind as Kind};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Map, Value};
 
@@ -65,15 +65,36 @@ impl FullSchema {
     /// # Errors
     /// [`Unusable`]: only the fixed rules apply then (rest.md §4).
     pub fn compile(schema: &Schema) -> Result<Self, Unusable> {
+        Self::compile_as(schema, None)
+    }
+
+    /// The same, read as draft-7 without `$schema` (contract/manifest.md §2, schemas of agent tools).
+    ///
+    /// # Errors
+    /// [`Unusable`].
+    pub fn compile_draft7(schema: &Schema) -> Result<Self, Unusable> {
+        Self::compile_as(schema, Some(Draft::Draft7).filter(|_| !schema.contains_key("$schema")))
+    }
+
+    fn compile_as(schema: &Schema, draft: Option<Draft>) -> Result<Self, Unusable> {
         let nodes = reach::measure(schema)?;
         let patterns = PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES);
-        let built = jsonschema::options()
-            .offline()
-            .should_validate_formats(false)
-            .with_pattern_options(patterns)
-            .build(&Value::Object(schema.clone()));
+        let options = jsonschema::options().offline().should_validate_formats(false).with_pattern_options(patterns);
+        let options = match draft {
+            Some(draft) => options.with_draft(draft),
+            None => options,
+        };
+        let built = options.build(&Value::Object(schema.clone()));
         let validator = built.map_err(|error| Unusable::Invalid(single_line(&error.to_string(), MAX_REASON_BYTES)))?;
         Ok(Self { validator, nodes })
+    }
+
+    /// What a whole value breaks; at most 50.
+    pub fn check(&self, value: &Value) -> Vec<Violation> {
+        if self.nodes.saturating_mul(count(value)) > MAX_CHECKS {
+            return vec![Violation::new("", Rule::Other, "it is too large to be checked against the schema")];
+        }
+        self.validator.iter_errors(value).take(MAX_VIOLATIONS).map(|error| tell(&error)).collect()
     }
 
     /// What `values` breaks beyond the `told` violations of the fixed rules, which are not told twice; at most 50. Kept

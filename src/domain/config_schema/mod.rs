@@ -57,6 +57,11 @@ enum Rule {
 }
 
 impl Violation {
+    /// One that no schema told of.
+    pub fn at(path: &str, message: &str) -> Self {
+        Self::new(path, Rule::Other, message)
+    }
+
     fn new(path: &str, rule: Rule, message: &str) -> Self {
         Self { path: single_line(path, MAX_TEXT_BYTES), message: single_line(message, MAX_TEXT_BYTES), rule }
     }

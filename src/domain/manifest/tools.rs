@@ -4,8 +4,10 @@ use std::collections::HashSet;
 
 use super::contributions::AgentTool;
 use super::error::Report;
+use super::model::Schema;
 use super::schema::check_object_schema;
 use crate::domain::clean::quote;
+use crate::domain::config_schema::FullSchema;
 
 /// Most tools of one plugin.
 const MAX_TOOLS: usize = 16;
@@ -31,11 +33,11 @@ pub(super) fn agent_tools(tools: &[AgentTool], report: &mut Report) {
             format!("agent_tools[{i}].description must be 1 to {MAX_DESCRIPTION_BYTES} bytes")
         });
         surfaces(i, &tool.surfaces, report);
-        if let Err(fault) = check_object_schema(&tool.input_schema) {
+        if let Err(fault) = check_schema(&tool.input_schema) {
             report.violation(format!("agent_tools[{i}].input_schema {fault}"));
         }
         if !tool.output_schema.is_empty()
-            && let Err(fault) = check_object_schema(&tool.output_schema)
+            && let Err(fault) = check_schema(&tool.output_schema)
         {
             report.violation(format!("agent_tools[{i}].output_schema {fault}"));
         }
@@ -44,6 +46,12 @@ pub(super) fn agent_tools(tools: &[AgentTool], report: &mut Report) {
             format!("agent_tools[{i}].annotations: a tool cannot be both read-only and destructive")
         });
     }
+}
+
+/// Whether arguments or results can be checked against it: lawful, and bounded also where its references are followed.
+fn check_schema(schema: &Schema) -> Result<(), String> {
+    check_object_schema(schema)?;
+    FullSchema::compile_draft7(schema).map(drop).map_err(|why| format!("cannot be used: {why}"))
 }
 
 fn surfaces(i: usize, surfaces: &[String], report: &mut Report) {

@@ -90,7 +90,8 @@ pub fn check_items(field: &'static str, count: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn deeper_than(value: &Value, levels: usize) -> bool {
+/// Whether objects and lists are nested deeper than this.
+pub fn deeper_than(value: &Value, levels: usize) -> bool {
     match value {
         Value::Object(inner) => levels == 0 || inner.values().any(|value| deeper_than(value, levels - 1)),
         Value::Array(inner) => levels == 0 || inner.iter().any(|value| deeper_than(value, levels - 1)),

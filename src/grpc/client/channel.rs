@@ -76,6 +76,24 @@ impl PluginClient for ChannelClient {
         let mut stub = self.stub.clone();
         bounded(deadline, stub.handle_webhook(self.request(webhook, deadline)?)).await
     }
+
+    async fn handle_action(
+        &self,
+        action: v1::PluginActionRequest,
+        deadline: Duration,
+    ) -> Result<v1::PluginActionResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.handle_action(self.request(action, deadline)?)).await
+    }
+
+    async fn invoke_agent_tool(
+        &self,
+        tool: v1::AgentToolRequest,
+        deadline: Duration,
+    ) -> Result<v1::AgentToolResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.invoke_agent_tool(self.request(tool, deadline)?)).await
+    }
 }
 
 /// Dropping the call at the deadline resets its stream, which cancels the plugin's context.

@@ -87,8 +87,8 @@ pub(super) fn refusal(id: &PluginId, refused: &CallRefused) -> Described {
             let text = format!("plugin \"{id}\" is not running");
             plain(StatusCode::SERVICE_UNAVAILABLE, "plugin_not_running", text)
         }
-        CallRefused::TooMany => {
-            let text = format!("plugin \"{id}\" has too many webhook calls under way");
+        CallRefused::TooMany(kind) => {
+            let text = format!("plugin \"{id}\" has too many {} under way", kind.noun());
             plain(StatusCode::TOO_MANY_REQUESTS, "too_many_calls", text)
         }
     }

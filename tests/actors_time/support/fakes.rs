@@ -358,4 +358,20 @@ impl PluginClient for FakeProcess {
     async fn handle_webhook(&self, _: v1::WebhookRequest, _: Duration) -> Result<v1::WebhookResponse, CallError> {
         Err(CallError::Disconnected)
     }
+
+    async fn handle_action(
+        &self,
+        _: v1::PluginActionRequest,
+        _: Duration,
+    ) -> Result<v1::PluginActionResponse, CallError> {
+        Err(CallError::Disconnected)
+    }
+
+    async fn invoke_agent_tool(
+        &self,
+        _: v1::AgentToolRequest,
+        _: Duration,
+    ) -> Result<v1::AgentToolResponse, CallError> {
+        Err(CallError::Disconnected)
+    }
 }

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports, reason = "a tool box: which tools are used is up to the cases")]
 
+pub mod board;
 pub mod database;
 pub mod files;
 pub mod guest;
@@ -12,6 +13,7 @@ pub mod process;
 pub mod raw;
 pub mod wait;
 
+pub use board::{Board, callable};
 pub use database::Database;
 pub use files::FileServer;
 pub use guest::Guest;
