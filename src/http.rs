@@ -4,6 +4,8 @@
 //! one map from errors to answers. One file a resource. Nothing here decides about plugins or touches the database.
 
 mod body;
+mod boot;
+mod browser;
 mod change;
 mod document;
 mod endpoint;
@@ -29,13 +31,16 @@ mod token;
 mod trace;
 mod trace_context;
 mod trust;
+mod ui;
 mod upgrade;
+mod user_state;
 mod vault;
 mod webhooks;
 
 use std::sync::Arc;
 
 pub use body::Room;
+pub use browser::Browser;
 pub use error::ApiError;
 pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
@@ -67,6 +72,8 @@ pub struct Services {
     pub platform: Platform,
     /// The operator's secrets.
     pub vault: Vault,
+    /// What browsers get of plugins.
+    pub browser: Browser,
     /// The operator's inbox.
     pub inbox: Inbox,
     /// Fetches packages by address.

@@ -15,6 +15,7 @@ mod m20261129_000001_plugin_state;
 mod m20261129_000002_vault;
 mod m20261129_000003_inbox;
 mod m20261129_000004_platform;
+mod m20261129_000005_plugin_user_state;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261129_000002_vault::Migration),
             Box::new(m20261129_000003_inbox::Migration),
             Box::new(m20261129_000004_platform::Migration),
+            Box::new(m20261129_000005_plugin_user_state::Migration),
         ]
     }
 }

@@ -10,7 +10,10 @@ mod supervision;
 mod verdict;
 mod vitals;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
@@ -40,6 +43,7 @@ use crate::{
         log_line::Level,
         manifest::Manifest,
         record::{PluginRecord, Status},
+        tenancy::Tenancy,
     },
     process::{HostServiceFactory, Launcher},
     store::log_files::LogFiles,
@@ -154,13 +158,27 @@ pub struct Condemn(pub String);
 /// Typed access to one plugin.
 #[derive(Clone)]
 pub struct PluginHandle {
-    pub(super) id: PluginId,
-    pub(super) manifest: Arc<Manifest>,
-    pub(super) door: Door,
-    pub(super) vitals: Arc<Vitals>,
+    id: PluginId,
+    manifest: Arc<Manifest>,
+    folder: Arc<Path>,
+    door: Door,
+    log: Arc<PluginLog>,
+    vitals: Arc<Vitals>,
 }
 
 impl PluginHandle {
+    /// A handle of the plugin as its record has it now.
+    pub(super) fn new(record: &PluginRecord, door: &Door, log: &Arc<PluginLog>, vitals: &Arc<Vitals>) -> Self {
+        Self {
+            id: record.id().clone(),
+            manifest: Arc::new(record.manifest.clone()),
+            folder: Path::new(&record.state.install_path).into(),
+            door: door.clone(),
+            log: Arc::clone(log),
+            vitals: Arc::clone(vitals),
+        }
+    }
+
     /// Whose handle it is.
     pub fn id(&self) -> &PluginId {
         &self.id
@@ -169,6 +187,21 @@ impl PluginHandle {
     /// The installed version's manifest.
     pub fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest
+    }
+
+    /// The folder of the installed version.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// While the plugin is active, a number that is this run's alone: no other run of any plugin has it.
+    pub fn run(&self) -> Option<u64> {
+        self.door.opening()
+    }
+
+    /// This install of the plugin.
+    pub fn tenancy(&self) -> &Tenancy {
+        self.log.tenancy()
     }
 
     /// The plugin's figures.

@@ -337,6 +337,11 @@ impl RegistryHandle {
         self.shared.directory.get(id).ok_or_else(|| RegistryError::NotFound(id.to_owned()))
     }
 
+    /// Handles of all plugins that are active, by id.
+    pub fn active(&self) -> Vec<PluginHandle> {
+        self.shared.directory.all().into_iter().filter(|plugin| plugin.run().is_some()).collect()
+    }
+
     /// A plugin's log, to be read and followed.
     pub async fn log(&self, id: &str) -> Result<Arc<PluginLog>, RegistryError> {
         ask(&self.shared.addr, Logs(id.to_owned()), self.shared.ask_timeout()).await?

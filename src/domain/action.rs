@@ -35,6 +35,14 @@ pub enum Action {
     PluginWebhook,
     /// Call a webhook declared with `access: authenticated`.
     PluginWebhookAuthenticated,
+    /// Read the files of a plugin's user interface.
+    PluginUi,
+    /// Read what plugins keep for oneself.
+    UserStateRead,
+    /// Change what plugins keep for oneself.
+    UserStateWrite,
+    /// Read what the browser application begins with.
+    BootRead,
     /// Publish an event on the bus.
     EventPublish,
     /// List the operator's secrets and who may reveal each; never a value.
@@ -213,6 +221,10 @@ impl Action {
         Self::PluginLogs,
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
+        Self::PluginUi,
+        Self::UserStateRead,
+        Self::UserStateWrite,
+        Self::BootRead,
         Self::EventPublish,
         Self::SecretRead,
         Self::SecretWrite,
@@ -265,6 +277,10 @@ impl Action {
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
+            Self::PluginUi => "plugin:ui",
+            Self::UserStateRead => "user_state:read",
+            Self::UserStateWrite => "user_state:write",
+            Self::BootRead => "boot:read",
             Self::EventPublish => "event:publish",
             Self::SecretRead => "secret:read",
             Self::SecretWrite => "secret:write",
@@ -304,7 +320,7 @@ impl Action {
     /// What the action is about.
     pub const fn group(self) -> Group {
         match self {
-            Self::HealthRead | Self::MetricsRead => Group::Host,
+            Self::HealthRead | Self::MetricsRead | Self::BootRead => Group::Host,
             Self::PluginRead
             | Self::PluginInstall
             | Self::PluginSync
@@ -316,7 +332,10 @@ impl Action {
             | Self::PluginConfigWrite
             | Self::PluginLogs
             | Self::PluginWebhook
-            | Self::PluginWebhookAuthenticated => Group::Plugins,
+            | Self::PluginWebhookAuthenticated
+            | Self::PluginUi
+            | Self::UserStateRead
+            | Self::UserStateWrite => Group::Plugins,
             Self::EventPublish | Self::EventRead => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
@@ -356,6 +375,10 @@ impl Action {
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",
+            Self::PluginUi => "read the files of a plugin's user interface",
+            Self::UserStateRead => "read what plugins keep for oneself",
+            Self::UserStateWrite => "change what plugins keep for oneself",
+            Self::BootRead => "read what the browser application begins with",
             Self::EventPublish => "publish an event",
             Self::SecretRead => "list secrets and who may reveal them, without their values",
             Self::SecretWrite => "keep, change and remove secrets",

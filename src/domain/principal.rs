@@ -11,6 +11,19 @@ pub enum Principal {
     Anonymous,
 }
 
+/// The operator's id as a user, until there are accounts.
+pub const OPERATOR_USER: &str = "operator";
+
+impl Principal {
+    /// The user who asks; `None` when nobody is logged in.
+    pub const fn user_id(self) -> Option<&'static str> {
+        match self {
+            Self::Operator => Some(OPERATOR_USER),
+            Self::Anonymous => None,
+        }
+    }
+}
+
 impl fmt::Display for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -11,14 +11,17 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
-    secrets, settings, trust, upgrade, vault, webhooks,
+    ApiError, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
+    secrets, settings, trust, ui, upgrade, user_state, vault, webhooks,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
 /// fixed words before `{id}`.
 static HOST: &[&[Endpoint]] = &[
     webhooks::ROUTES,
+    ui::ROUTES,
+    user_state::ROUTES,
+    boot::ROUTES,
     health::ROUTES,
     document::ROUTES,
     metrics::ROUTES,

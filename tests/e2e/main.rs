@@ -29,5 +29,7 @@ mod secrets;
 mod sync;
 mod traces;
 mod trust;
+mod ui;
 mod upgrade;
+mod user_state;
 mod webhooks;

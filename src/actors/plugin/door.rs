@@ -4,7 +4,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -19,8 +22,12 @@ pub struct Door {
     slots: Arc<Semaphore>,
 }
 
+/// Numbers the openings of all doors, so that no two have one number while the host runs.
+static OPENINGS: AtomicU64 = AtomicU64::new(0);
+
 /// Where the calls go, and what a stop waits for.
 struct Open {
+    opening: u64,
     client: Arc<dyn PluginClient>,
     calls: TaskTracker,
 }
@@ -51,22 +58,29 @@ impl Door {
 
     /// Lets calls pass to this process.
     pub fn open(&self, client: &Arc<dyn PluginClient>, calls: &TaskTracker) {
-        self.set(Some(Open { client: Arc::clone(client), calls: calls.clone() }));
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        // Said again of the same process it is the same opening.
+        let opening = match open.as_ref() {
+            Some(before) if Arc::ptr_eq(&before.client, client) => before.opening,
+            _ => OPENINGS.fetch_add(1, Ordering::Relaxed),
+        };
+        *open = Some(Open { opening, client: Arc::clone(client), calls: calls.clone() });
     }
 
     /// Lets no further call pass. When this returns, every call that passed is among those a stop waits for.
     pub fn close(&self) {
-        self.set(None);
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn set(&self, open: Option<Open>) {
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = open;
+    /// The number of this opening, which no other opening of any door has; `None` while it is closed.
+    pub fn opening(&self) -> Option<u64> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(|open| open.opening)
     }
 
     /// Asks to make one call.
     pub fn enter(&self) -> Result<CallPermit, CallRefused> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let Open { client, calls } = open.as_ref().ok_or(CallRefused::NotRunning)?;
+        let Open { client, calls, .. } = open.as_ref().ok_or(CallRefused::NotRunning)?;
         let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| CallRefused::TooMany)?;
         Ok(CallPermit { client: Arc::clone(client), _slot: slot, _in_flight: calls.token() })
     }
@@ -135,6 +149,23 @@ mod tests {
         drop(door.enter().unwrap());
         door.close();
         assert_eq!(door.enter().unwrap_err(), CallRefused::NotRunning);
+    }
+
+    #[test]
+    fn each_opening_has_a_number_of_its_own() {
+        let (door, other) = (Door::new(1), Door::new(1));
+        assert_eq!(door.opening(), None);
+        let client: Arc<dyn PluginClient> = Arc::new(Deaf);
+        let calls = TaskTracker::new();
+        door.open(&client, &calls);
+        let first = door.opening().unwrap();
+        door.open(&client, &calls);
+        assert_eq!(door.opening(), Some(first));
+        opened(&other);
+        door.close();
+        assert_eq!(door.opening(), None);
+        door.open(&client, &calls);
+        assert!(![Some(first), other.opening(), None].contains(&door.opening()));
     }
 
     #[test]

@@ -171,15 +171,9 @@ impl Registry {
     /// Tells the bus and the edges of a new or replaced plugin.
     fn make_known(&self, id: &PluginId) {
         let Some(entry) = self.entries.get(id) else { return };
-        let manifest = Arc::new(entry.record.manifest.clone());
-        let patterns = manifest.capabilities.events.iter().map(Pattern::new).collect();
+        let patterns = entry.record.manifest.capabilities.events.iter().map(Pattern::new).collect();
         self.bus.subscribe(id.clone(), patterns, Inlet::new(entry.line.clone(), entry.addr.clone().recipient()));
-        self.directory.put(PluginHandle {
-            id: id.clone(),
-            manifest,
-            door: entry.door.clone(),
-            vitals: Arc::clone(&entry.vitals),
-        });
+        self.directory.put(PluginHandle::new(&entry.record, &entry.door, &entry.log, &entry.vitals));
     }
 
     /// Takes a report, unless it is late, and has it written.

@@ -18,6 +18,11 @@ impl Directory {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
+    /// Every installed plugin's handle, by id.
+    pub fn all(&self) -> Vec<PluginHandle> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
     /// Takes a new plugin in, or a new version's manifest.
     pub fn put(&self, handle: PluginHandle) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(handle.id().clone(), handle);
