@@ -284,7 +284,7 @@ mod tests {
 
     fn manifest(more: &str) -> Manifest {
         let text = format!(
-            "{{id: acme, api_version: 1, version: 1.0+b/1, display_name: Acme, webhooks: [{{key: login}}],
+            "{{id: acme, api_version: 1, version: 1.0+b&1, display_name: Acme, webhooks: [{{key: login}}],
               runtime: {{type: binary, executables: {{linux-amd64: server/p}}}}{more}}}"
         );
         manifest::parse(text.as_bytes()).unwrap().manifest
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn a_plugin_is_told_with_its_version_in_the_address_and_what_it_says_only() {
         let bare = PluginEntry::of(&acme(), &manifest(", ui: {bundle: /ui/b.js}"));
-        let bundle = "/api/plugins/acme/bundle?v=1.0%2Bb%2F1";
+        let bundle = "/api/plugins/acme/bundle?v=1.0%2Bb%261";
         assert_eq!(serde_json::to_value(bare).unwrap(), json!({"id": "acme", "name": "Acme", "bundleUrl": bundle}));
         let all = manifest(", repository_providers: [], ui: {bundle: /ui/b.js, styles: [/ui/a.css, /b.css]}");
         assert_eq!(

@@ -163,7 +163,7 @@ mod tests {
         let text = format!(
             "{{id: acme, api_version: 1, version: 1.0, icon: /pics/icon.png,
               ui: {{bundle: /dist/bundle.js, styles: [/ui/a.css, /dist/b.css]}},
-              runtime: {{type: binary, executables: {{linux-amd64: server/p, linux-arm64: ./ui/bin/p}}}}{more}}}"
+              runtime: {{type: binary, executables: {{linux-amd64: server/p, linux-arm64: ui/bin/p}}}}{more}}}"
         );
         manifest::parse(text.as_bytes()).unwrap().manifest
     }

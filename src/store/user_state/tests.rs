@@ -74,7 +74,8 @@ async fn any_json_survives(db: Db) {
 }
 
 async fn a_list_has_one_scope_in_the_order_of_bytes(db: Db) {
-    let world = World::new(db);
+    let mut world = World::new(db);
+    world.store.quota = 10_000;
     for key in ["b", "a", "B", "10", "9", "a-b", "a.b"] {
         world.put(key, json!({}), None).await.unwrap();
     }
@@ -135,7 +136,7 @@ async fn a_write_that_is_repeated_after_a_lost_answer_is_no_conflict_with_itself
     let seen = world.put("k", json!(1), None).await.unwrap();
     let mut values = place_of(world.owner(), &place("k")).to_vec();
     let at = world.store.now();
-    values.extend(["2".into(), 80.into(), at.0.into(), 600.into(), Some(seen.0).into()]);
+    values.extend(["2".into(), 80_i64.into(), at.0.into(), 600_i64.into(), Some(seen.0).into()]);
     for _ in 0..2 {
         assert_eq!(world.store.write(world.owner(), values.clone()).await, Ok(Some(at)));
     }
