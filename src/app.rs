@@ -25,7 +25,7 @@ use crate::{
     domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
-    http::{self, Hub, OperatorToken, RequestFigures, Room, Services, Tasks},
+    http::{self, Browser, Hub, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
     platform::{
         Platform,
@@ -168,7 +168,6 @@ impl Host {
         let user_home = std::env::var("HOME").unwrap_or_default();
         let (found, unreadable) = load_records(&records, &user_home)?;
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
-
         let bus = EventBusHandle::new(limits.event_bytes);
         // Before anything is told of a plugin: it all goes through the log.
         let (writer, events) = EventTask::start(&config, &platform_store, &bus);
@@ -218,9 +217,10 @@ impl Host {
         let services = Services {
             registry: registry.clone(),
             settings,
-            events: writer,
+            events: writer.clone(),
             platform: Platform::new(&platform_store),
             vault,
+            browser: Browser::new(&config, &db, &writer),
             inbox: Inbox::new(inbox),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages,

@@ -26,7 +26,7 @@ pub use environment::Lookup;
 pub use limits::Limits;
 pub use load::{ConfigError, DEFAULT_COMPAT_VERSION, Loaded, Overrides, Source, load, load_explained};
 pub use observing::{Metrics, Telemetry};
-pub use plugins::{Install, Plugins, SignaturePolicy};
+pub use plugins::{Features, Install, Plugins, SignaturePolicy};
 use secrecy::SecretString;
 pub use show::{Row, rows};
 pub use timing::Timing;
@@ -57,6 +57,8 @@ pub struct Config {
     pub install: Install,
     /// What plugin processes get.
     pub plugins: Plugins,
+    /// What the browser application offers.
+    pub features: Features,
     /// Who may read the metrics.
     pub metrics: Metrics,
     /// Where traces go.

@@ -11,6 +11,7 @@ pub mod inbox_item;
 pub mod instance_setting;
 pub mod plugin_state;
 pub mod plugin_state_usage;
+pub mod plugin_user_state;
 pub mod repository;
 pub mod session_commit;
 pub mod session_message;

@@ -5,6 +5,8 @@
 
 mod actions;
 mod body;
+mod boot;
+mod browser;
 mod change;
 mod document;
 mod endpoint;
@@ -31,7 +33,9 @@ mod tools;
 mod trace;
 mod trace_context;
 mod trust;
+mod ui;
 mod upgrade;
+mod user_state;
 mod vault;
 mod webhooks;
 mod ws;
@@ -39,6 +43,7 @@ mod ws;
 use std::sync::Arc;
 
 pub use body::Room;
+pub use browser::Browser;
 pub use error::ApiError;
 pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
@@ -71,6 +76,8 @@ pub struct Services {
     pub platform: Platform,
     /// The operator's secrets.
     pub vault: Vault,
+    /// What browsers get of plugins.
+    pub browser: Browser,
     /// The operator's inbox.
     pub inbox: Inbox,
     /// Fetches packages by address.

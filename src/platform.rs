@@ -20,6 +20,7 @@ pub mod repositories;
 pub mod seed;
 pub mod sessions;
 pub mod tasks;
+pub mod user_state;
 pub mod workflows;
 pub mod workspaces;
 

@@ -43,7 +43,7 @@ use crate::{
     failpoint,
     store::{
         db::{Db, DbFault, MayBeFault},
-        plugin_state,
+        plugin_state, user_state,
     },
 };
 
@@ -228,9 +228,9 @@ impl Vault {
         Ok(())
     }
 
-    /// Removes every secret that goes with a plugin, its right to reveal shared ones, and its stored state, in one
-    /// transaction: all or nothing. Writers for the plugin that are under way go before it; end its [`Tenancy`] first,
-    /// so that none comes after.
+    /// Removes every secret that goes with a plugin, its right to reveal shared ones, its stored state and what it keeps
+    /// for users, in one transaction: all or nothing. Writers for the plugin that are under way go before it; end its
+    /// [`Tenancy`] first, so that none comes after.
     ///
     /// # Errors
     /// [`VaultError::Database`]; nothing was removed then, but when the answer to the commit was lost.
@@ -240,6 +240,7 @@ impl Vault {
             rows::lock_check(&transaction).await?;
             rows::delete_owned(&transaction, plugin).await?;
             plugin_state::delete_all(&transaction, plugin).await?;
+            user_state::delete_all(&transaction, plugin).await?;
             Ok(transaction.commit().await?)
         };
         self.inner.db.repeat(work).await

@@ -16,6 +16,7 @@ mod m20261129_000002_vault;
 mod m20261129_000003_inbox;
 mod m20261129_000004_platform;
 mod m20261130_000005_workspace_deleting;
+mod m20261130_000006_plugin_user_state;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -30,6 +31,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261129_000003_inbox::Migration),
             Box::new(m20261129_000004_platform::Migration),
             Box::new(m20261130_000005_workspace_deleting::Migration),
+            Box::new(m20261130_000006_plugin_user_state::Migration),
         ]
     }
 }

@@ -12,7 +12,10 @@ mod supervision;
 mod verdict;
 mod vitals;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
@@ -44,6 +47,7 @@ use crate::{
         log_line::Level,
         manifest::Manifest,
         record::{PluginRecord, Status},
+        tenancy::Tenancy,
     },
     grpc::client::CallError,
     process::{HostServiceFactory, Launcher},
@@ -161,6 +165,7 @@ pub struct Condemn(pub String);
 pub struct PluginHandle {
     id: PluginId,
     manifest: Arc<Manifest>,
+    folder: Arc<Path>,
     door: Door,
     log: Arc<PluginLog>,
     vitals: Arc<Vitals>,
@@ -173,6 +178,7 @@ impl PluginHandle {
         Self {
             id: record.id().clone(),
             manifest: Arc::new(record.manifest.clone()),
+            folder: Path::new(&record.state.install_path).into(),
             door: door.clone(),
             log: Arc::clone(log),
             vitals: Arc::clone(vitals),
@@ -188,6 +194,21 @@ impl PluginHandle {
     /// The installed version's manifest.
     pub fn manifest(&self) -> &Arc<Manifest> {
         &self.manifest
+    }
+
+    /// The folder of the installed version.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// While the plugin is active, a number that is this run's alone: no other run of any plugin has it.
+    pub fn run(&self) -> Option<u64> {
+        self.door.opening()
+    }
+
+    /// This install of the plugin.
+    pub fn tenancy(&self) -> &Tenancy {
+        self.log.tenancy()
     }
 
     /// The plugin's figures.

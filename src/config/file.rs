@@ -8,10 +8,10 @@ use secrecy::SecretString;
 use serde::{Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
-use super::{ConfigError, Install, Limits, Metrics, Plugins, Source, Telemetry, Timing};
+use super::{ConfigError, Features, Install, Limits, Metrics, Plugins, Source, Telemetry, Timing};
 
 /// Accepted keys of the top level.
-const TOP_LEVEL: [&str; 10] = [
+const TOP_LEVEL: [&str; 11] = [
     "listen",
     "database_url",
     "log",
@@ -20,6 +20,7 @@ const TOP_LEVEL: [&str; 10] = [
     "limits",
     "install",
     "plugins",
+    "features",
     "metrics",
     "telemetry",
 ];
@@ -35,6 +36,7 @@ pub struct FileSettings {
     pub limits: Limits,
     pub install: Install,
     pub plugins: Plugins,
+    pub features: Features,
     pub metrics: Metrics,
     pub telemetry: Telemetry,
     /// Dotted names of the section keys that the file sets.
@@ -68,6 +70,7 @@ pub fn parse(path: &Path, text: &str) -> Result<FileSettings, ConfigError> {
         limits: section(path, &mut table, "limits", &mut set)?,
         install: section(path, &mut table, "install", &mut set)?,
         plugins: section(path, &mut table, "plugins", &mut set)?,
+        features: section(path, &mut table, "features", &mut set)?,
         metrics: section(path, &mut table, "metrics", &mut set)?,
         telemetry: section(path, &mut table, "telemetry", &mut set)?,
         set,

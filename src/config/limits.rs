@@ -74,6 +74,13 @@ pub struct Limits {
     pub state_value_bytes: u64,
     /// All state of one plugin: keys, scopes and values. Default 64 MiB.
     pub state_plugin_bytes: u64,
+    /// Body of a request that stores something for a user of a plugin. Default 256 KiB.
+    pub user_state_body_bytes: u64,
+    /// All that one plugin stores for one user: keys, scopes and values. Default 8 MiB.
+    pub user_state_bytes: u64,
+    /// Files of plugins' user interfaces kept in memory, of all together; the one longest not asked for goes. One larger
+    /// than an eighth of it is read from disk each time. Default 64 MiB.
+    pub ui_cache_bytes: u64,
     /// Value of one secret. Default 64 KiB.
     pub secret_value_bytes: u64,
     /// Secrets that one plugin may store by SetSecret. Default 1000.
@@ -153,6 +160,9 @@ impl Default for Limits {
             state_key_bytes: 512,
             state_value_bytes: 4 * MIB,
             state_plugin_bytes: 64 * MIB,
+            user_state_body_bytes: 256 * KIB,
+            user_state_bytes: 8 * MIB,
+            ui_cache_bytes: 64 * MIB,
             secret_value_bytes: 64 * KIB,
             plugin_secrets: 1000,
             shared_secrets: 1000,

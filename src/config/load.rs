@@ -168,6 +168,7 @@ pub fn load_explained(overrides: Overrides, env: Lookup<'_>) -> Result<Loaded, C
         limits: file.limits,
         install: file.install,
         plugins: file.plugins,
+        features: file.features,
         metrics: file.metrics,
         telemetry: file.telemetry,
         home,

@@ -45,6 +45,20 @@ impl TryFrom<String> for SignaturePolicy {
     }
 }
 
+/// What the browser application offers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Features {
+    /// Whether plugins have a part in the page; their processes run either way. Default true.
+    pub plugins: bool,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self { plugins: true }
+    }
+}
+
 /// What plugin processes get from the host's surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

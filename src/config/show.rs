@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Config, Install, Limits, Loaded, Metrics, Plugins, Source, Telemetry, Timing,
+    Config, Features, Install, Limits, Loaded, Metrics, Plugins, Source, Telemetry, Timing,
     load::{DEFAULT_COMPAT_VERSION, DEFAULT_HOME, DEFAULT_LISTEN, DEFAULT_LOG},
 };
 
@@ -40,6 +40,7 @@ pub fn rows(loaded: &Loaded) -> Vec<Row> {
         limits,
         install,
         plugins,
+        features,
         metrics,
         telemetry,
     } = &loaded.config;
@@ -68,6 +69,7 @@ pub fn rows(loaded: &Loaded) -> Vec<Row> {
         ("limits", section(limits), section(&Limits::default())),
         ("install", section(install), section(&Install::default())),
         ("plugins", section(plugins), section(&Plugins::default())),
+        ("features", section(features), section(&Features::default())),
         ("metrics", section(metrics), section(&Metrics::default())),
         ("telemetry", section(telemetry), section(&Telemetry::default())),
     ];

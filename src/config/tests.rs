@@ -96,7 +96,7 @@ fn an_unknown_key_is_named_with_the_accepted_ones() {
     assert_eq!(
         World::new().file("colour = 1").error(),
         "HOME/host.toml: unknown key \"colour\"; accepted are listen, database_url, log, compat_version, timing, \
-         limits, install, plugins, metrics, telemetry"
+         limits, install, plugins, features, metrics, telemetry"
     );
     assert_eq!(
         World::new().file("[install]\nsignature = \"warn\"").error(),

@@ -41,6 +41,14 @@ pub enum Action {
     ToolRead,
     /// Call a tool.
     ToolCall,
+    /// Read the files of a plugin's user interface.
+    PluginUi,
+    /// Read what plugins keep for oneself.
+    UserStateRead,
+    /// Change what plugins keep for oneself.
+    UserStateWrite,
+    /// Read what the browser application begins with.
+    BootRead,
     /// Publish an event on the bus.
     EventPublish,
     /// List the operator's secrets and who may reveal each; never a value.
@@ -229,6 +237,10 @@ impl Action {
         Self::PluginAction,
         Self::ToolRead,
         Self::ToolCall,
+        Self::PluginUi,
+        Self::UserStateRead,
+        Self::UserStateWrite,
+        Self::BootRead,
         Self::EventPublish,
         Self::SecretRead,
         Self::SecretWrite,
@@ -285,6 +297,10 @@ impl Action {
             Self::PluginAction => "plugin:action",
             Self::ToolRead => "tool:read",
             Self::ToolCall => "tool:call",
+            Self::PluginUi => "plugin:ui",
+            Self::UserStateRead => "user_state:read",
+            Self::UserStateWrite => "user_state:write",
+            Self::BootRead => "boot:read",
             Self::EventPublish => "event:publish",
             Self::SecretRead => "secret:read",
             Self::SecretWrite => "secret:write",
@@ -325,7 +341,7 @@ impl Action {
     /// What the action is about.
     pub const fn group(self) -> Group {
         match self {
-            Self::HealthRead | Self::MetricsRead => Group::Host,
+            Self::HealthRead | Self::MetricsRead | Self::BootRead => Group::Host,
             Self::PluginRead
             | Self::PluginInstall
             | Self::PluginSync
@@ -338,7 +354,10 @@ impl Action {
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated
-            | Self::PluginAction => Group::Plugins,
+            | Self::PluginAction
+            | Self::PluginUi
+            | Self::UserStateRead
+            | Self::UserStateWrite => Group::Plugins,
             Self::ToolRead | Self::ToolCall => Group::Tools,
             Self::EventPublish | Self::EventRead | Self::GatewayConnect => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
@@ -382,6 +401,10 @@ impl Action {
             Self::PluginAction => "call a plugin's action",
             Self::ToolRead => "list the tools that plugins offer to agents",
             Self::ToolCall => "call a tool of a plugin",
+            Self::PluginUi => "read the files of a plugin's user interface",
+            Self::UserStateRead => "read what plugins keep for oneself",
+            Self::UserStateWrite => "change what plugins keep for oneself",
+            Self::BootRead => "read what the browser application begins with",
             Self::EventPublish => "publish an event",
             Self::SecretRead => "list secrets and who may reveal them, without their values",
             Self::SecretWrite => "keep, change and remove secrets",

@@ -22,10 +22,10 @@ pub fn authorize(principal: Principal, action: Action) -> Decision {
     }
 }
 
-/// Open to everyone: probes, the document of the API, and webhooks since their callers prove themselves to the plugin (rest.md §1).
+/// Open to everyone: probes, the document of the API, what the page needs to show a login, and webhooks since their callers prove themselves to the plugin (rest.md §1).
 const fn is_public(action: Action) -> bool {
     match action {
-        Action::HealthRead | Action::DocsRead | Action::PluginWebhook => true,
+        Action::HealthRead | Action::DocsRead | Action::PluginWebhook | Action::BootRead => true,
         Action::MetricsRead
         | Action::PluginRead
         | Action::PluginInstall
@@ -41,6 +41,9 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginAction
         | Action::ToolRead
         | Action::ToolCall
+        | Action::PluginUi
+        | Action::UserStateRead
+        | Action::UserStateWrite
         | Action::EventPublish
         | Action::SecretRead
         | Action::SecretWrite
@@ -82,13 +85,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anonymous_callers_reach_probes_the_document_and_public_webhooks_only() {
+    fn anonymous_callers_reach_probes_the_document_the_boot_payload_and_public_webhooks_only() {
         let open: Vec<_> = Action::ALL
             .iter()
             .copied()
             .filter(|action| authorize(Principal::Anonymous, *action) == Decision::Allow)
             .collect();
-        assert_eq!(open, [Action::HealthRead, Action::PluginWebhook, Action::DocsRead]);
+        assert_eq!(open, [Action::HealthRead, Action::PluginWebhook, Action::BootRead, Action::DocsRead]);
     }
 
     #[test]

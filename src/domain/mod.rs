@@ -3,6 +3,7 @@
 pub mod action;
 pub mod address;
 pub mod authorize;
+pub mod boot;
 pub mod calls;
 pub mod capability;
 pub mod clean;
@@ -34,5 +35,7 @@ pub mod sync;
 pub mod target;
 pub mod tenancy;
 pub mod trust;
+pub mod ui_file;
 pub mod upgrade;
+pub mod user_state;
 pub mod version;

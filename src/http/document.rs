@@ -123,6 +123,7 @@ fn method(endpoint: &Endpoint) -> HttpMethod {
         "PUT" => HttpMethod::Put,
         "PATCH" => HttpMethod::Patch,
         "DELETE" => HttpMethod::Delete,
+        "HEAD" => HttpMethod::Head,
         _ => HttpMethod::Get,
     }
 }

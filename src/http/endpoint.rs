@@ -202,6 +202,11 @@ pub const fn get(path: &'static str, action: Action, handler: fn() -> Route) -> 
     Endpoint::new(Method::GET, path, action, handler)
 }
 
+/// The headers that a GET would have.
+pub const fn head(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
+    Endpoint::new(Method::HEAD, path, action, handler)
+}
+
 pub const fn post(path: &'static str, action: Action, handler: fn() -> Route) -> Endpoint {
     Endpoint::new(Method::POST, path, action, handler)
 }

@@ -8,6 +8,7 @@ mod events;
 mod keys;
 mod platform;
 mod plugins;
+mod ui;
 
 use std::{fmt, time::Duration};
 
@@ -124,6 +125,10 @@ pub enum ApiError {
     NotReady,
     /// The host ends.
     Stopping,
+    /// A plugin shows nothing there.
+    Ui(super::ui::UiError),
+    /// A plugin keeps nothing for the user there.
+    UserState(super::user_state::Refused),
     /// The host's own trouble.
     Internal(Box<dyn std::error::Error + Send + Sync>),
     /// A handler panicked; the reason is in the log already.
@@ -245,6 +250,8 @@ impl ApiError {
             Self::NoUpgrade(text) => {
                 plain(StatusCode::UPGRADE_REQUIRED, "no_upgrade", format!("this is a WebSocket: {text}"))
             }
+            Self::Ui(error) => ui::file(error),
+            Self::UserState(error) => ui::user_state(error),
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),

@@ -11,8 +11,8 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, actions, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform,
-    plugins, secrets, settings, tools, trust, upgrade, vault, webhooks, ws,
+    ApiError, actions, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics,
+    platform, plugins, secrets, settings, tools, trust, ui, upgrade, user_state, vault, webhooks, ws,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
@@ -20,6 +20,9 @@ use super::{
 static HOST: &[&[Endpoint]] = &[
     webhooks::ROUTES,
     actions::ROUTES,
+    ui::ROUTES,
+    user_state::ROUTES,
+    boot::ROUTES,
     health::ROUTES,
     document::ROUTES,
     metrics::ROUTES,

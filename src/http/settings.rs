@@ -96,7 +96,7 @@ pub async fn update(
 
 /// The tags of `If-Match` or `If-None-Match`, unquoted; `None` without such a header. Weak ones count as strong for
 /// `If-None-Match` and as none for `If-Match` (RFC 9110, 8.8.3.2).
-fn listed(request: &HttpRequest, name: &HeaderName) -> Result<Option<Expected>, ApiError> {
+pub(super) fn listed(request: &HttpRequest, name: &HeaderName) -> Result<Option<Expected>, ApiError> {
     let mut tags = None;
     for value in request.headers().get_all(name) {
         let text = value.to_str().ok().map(str::trim);

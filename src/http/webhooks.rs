@@ -122,7 +122,7 @@ fn outcome(answer: &Result<HttpResponse, ApiError>) -> CallOutcome {
 }
 
 /// A segment without its percent-encoding; what is not UTF-8 then matches no id and no key.
-fn decoded(segment: &str) -> Cow<'_, str> {
+pub(super) fn decoded(segment: &str) -> Cow<'_, str> {
     match segment.contains('%') {
         true => percent_decoded(segment.as_bytes()).into(),
         false => segment.into(),

@@ -148,6 +148,11 @@ impl Db {
         &self.readers
     }
 
+    /// The connection for a single statement that writes and needs no transaction around it.
+    pub(crate) fn writer(&self) -> &DatabaseConnection {
+        &self.writer
+    }
+
     /// Begins a transaction that holds the write lock from its start (SQLite: `BEGIN IMMEDIATE`). Dropped, it is
     /// rolled back.
     pub(crate) async fn begin_write(&self) -> Result<DatabaseTransaction, DbFault> {

@@ -19,3 +19,5 @@ pub mod records;
 pub mod run_folder;
 pub mod schema;
 pub mod trust;
+pub mod ui_files;
+pub mod user_state;

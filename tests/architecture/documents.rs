@@ -61,9 +61,15 @@ fn every_setting_is_in_the_configuration() {
     let text = files.map(|name| fs::read_to_string(root().join("src").join(name)).expect("settings")).concat();
     let found = ["Config", "Timing", "Limits"].map(|name| fields(&text, name)).concat();
     assert!(found.contains(&"ping_interval") && found.contains(&"log_lines"), "the settings were not found");
-    let sections = ["timing", "limits", "install", "plugins", "metrics", "telemetry"];
+    let sections = ["timing", "limits", "install", "plugins", "features", "metrics", "telemetry"];
     assert_named(found.into_iter().filter(|name| !sections.contains(name)), "configuration.md");
-    let structs = [("install", "Install"), ("plugins", "Plugins"), ("metrics", "Metrics"), ("telemetry", "Telemetry")];
+    let structs = [
+        ("install", "Install"),
+        ("plugins", "Plugins"),
+        ("features", "Features"),
+        ("metrics", "Metrics"),
+        ("telemetry", "Telemetry"),
+    ];
     for (section, name) in structs {
         assert!(!fields(&text, name).is_empty(), "the settings of {section} were not found");
         let keys: Vec<_> = fields(&text, name).iter().map(|key| format!("{section}.{key}")).collect();

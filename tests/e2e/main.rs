@@ -32,5 +32,7 @@ mod sync;
 mod tools;
 mod traces;
 mod trust;
+mod ui;
 mod upgrade;
+mod user_state;
 mod webhooks;

@@ -8,6 +8,7 @@ mod contributions;
 mod error;
 mod keybinding;
 mod model;
+mod providers;
 mod schema;
 mod tools;
 mod ui;
@@ -20,6 +21,7 @@ pub use contributions::{
 };
 pub use error::ManifestError;
 pub use model::{Capabilities, Endpoints, Manifest, Runtime, Schema};
+pub use providers::RepositoryProviders;
 pub use yaml::MAX_MANIFEST_BYTES;
 
 /// A manifest that follows every rule, with what is lawful but worth telling the operator.

@@ -10,6 +10,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::contributions::{Action, AgentTool, AuthProvider, ReferenceSource, Ui, Webhook, is_false};
+use super::providers::RepositoryProviders;
 use super::yaml::{flag, list, nullable};
 use crate::domain::capability::{Capability, CapabilitySet};
 
@@ -67,8 +68,9 @@ pub struct Manifest {
     #[schema(value_type = Vec<Object>)]
     pub actions: Vec<Action>,
     /// Repository providers this plugin owns.
-    #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
-    pub repository_providers: Vec<String>,
+    #[serde(skip_serializing_if = "RepositoryProviders::is_undeclared")]
+    #[schema(value_type = Vec<String>)]
+    pub repository_providers: RepositoryProviders,
     /// Entity-reference sources this plugin owns.
     #[serde(deserialize_with = "list", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>)]

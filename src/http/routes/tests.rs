@@ -113,7 +113,7 @@ async fn the_token_opens_every_route() {
 }
 
 #[actix_web::test]
-async fn a_parameter_that_a_route_does_not_know_is_refused_but_by_webhooks() {
+async fn a_parameter_that_a_route_does_not_know_is_refused_but_by_webhooks_and_files_of_plugins() {
     for endpoint in all() {
         let uri = format!("{}?no_such=1", example(endpoint.path));
         let request = TestRequest::default().method(endpoint.method.clone()).uri(&uri);
@@ -122,7 +122,8 @@ async fn a_parameter_that_a_route_does_not_know_is_refused_but_by_webhooks() {
         // Without services a handler does not get to its query.
         let judged_here = endpoint.takes == Takes::Nothing;
         assert_eq!(refused, judged_here, "{} {uri}", endpoint.method);
-        assert_eq!(endpoint.takes == Takes::Anything, endpoint.action == Action::PluginWebhook);
+        let of_plugins = matches!(endpoint.action, Action::PluginWebhook | Action::PluginUi);
+        assert_eq!(endpoint.takes == Takes::Anything, of_plugins);
     }
     for empty in ["?", "?&"] {
         assert_eq!(send(TestRequest::get().uri(&format!("/health{empty}"))).await.status(), 200, "{empty}");

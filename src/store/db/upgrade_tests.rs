@@ -27,12 +27,15 @@ use crate::{
             event,
             workspace::{Workspace, WorkspaceDraft},
         },
+        tenancy::Tenancy,
+        user_state::Place,
     },
     entities::{vault_entry, vault_share},
     store::{
         inbox::{Filter, InboxStore},
         platform::{PlatformStore, Work},
         plugin_state::{Scope, StateEntry, StateStore},
+        user_state::{Owner, UserStateStore},
     },
 };
 
@@ -141,8 +144,28 @@ async fn write_inbox(db: &Db) {
     InboxStore::new(db.clone(), &Limits::default()).apply(&plugin(), &News::Failed(incident), id).await.unwrap();
 }
 
+/// What every dump since there is a place for it holds of what plugins keep for users.
+fn kept() -> (Place, Value) {
+    (Place::new("task", "t1", "panel").unwrap(), json!({"\u{0}": "'quoted'; -- \u{1F600}"}))
+}
+
+async fn write_kept(db: &Db) {
+    let (plugin, (place, value)) = (plugin(), kept());
+    let owner = Owner { plugin: &plugin, user: "operator" };
+    let store = UserStateStore::new(db.clone(), &Limits::default());
+    store.put(owner, &place, &value, None, &Tenancy::default()).await.unwrap();
+}
+
+async fn read_kept(db: &Db) -> Option<Value> {
+    let (plugin, (place, _)) = (plugin(), kept());
+    let owner = Owner { plugin: &plugin, user: "operator" };
+    let found = UserStateStore::new(db.clone(), &Limits::default()).get(owner, &place).await.unwrap();
+    found.map(|(value, _)| value)
+}
+
 async fn write_sample(url: &str) {
     let db = connect(url).await.unwrap();
+    write_kept(&db).await;
     write_inbox(&db).await;
     write_platform(&PlatformStore::new(db.clone())).await;
     let store = StateStore::new(db.clone(), &Limits::default());
@@ -232,6 +255,8 @@ async fn assert_comes_forward(name: &str, url: &str, text: &str) {
     let (entries, shares): (Vec<_>, Vec<_>) = text.contains(&sealed().0.id).then(sealed).into_iter().unzip();
     assert_eq!(vault_entry::Entity::find().all(&db.readers).await.unwrap(), entries, "{name}");
     assert_eq!(vault_share::Entity::find().all(&db.readers).await.unwrap(), shares, "{name}");
+    assert_eq!(read_kept(&db).await, text.contains("plugin_user_state").then(|| kept().1), "{name}");
+    write_kept(&db).await;
     let inbox = InboxStore::new(db.clone(), &Limits::default());
     if text.contains("inbox_item") {
         assert_eq!(inbox.list(Filter::All, None, 10).await.unwrap().items, [inbox_item()], "{name}");

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use kandev_host::{
     actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, Relayed, Surroundings},
-    config::{Config, Install, Limits, Metrics, Plugins, Telemetry, Timing},
+    config::{Config, Features, Install, Limits, Metrics, Plugins, Telemetry, Timing},
     domain::{
         id::PluginId,
         log_line::Stream,
@@ -226,6 +226,7 @@ fn config(home: PathBuf, database_url: SecretString) -> Config {
         limits: Limits::default(),
         install: Install::default(),
         plugins: Plugins::default(),
+        features: Features::default(),
         metrics: Metrics::default(),
         telemetry: Telemetry::default(),
     }
