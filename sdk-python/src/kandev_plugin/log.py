@@ -78,7 +78,7 @@ def _thread_failed(failed: threading.ExceptHookArgs) -> None:
     exception = (failed.exc_type, failed.exc_value, failed.exc_traceback)
     thread = failed.thread.name if failed.thread else ""
     logging.getLogger("kandev_plugin").error(
-        "a thread ended by an exception", exc_info=exception, extra={"thread": thread}
+        "a thread ended by an exception", exc_info=exception, extra={"in_thread": thread}
     )
 
 

@@ -29,7 +29,9 @@ class Bridge:
     def __init__(self, peer_der: bytes) -> None:
         self._peer_der = peer_der
         self._loop = asyncio.new_event_loop()
+        # What nothing else holds on to.
         self._tasks: set[asyncio.Task[None]] = set()
+        self._servers: list[asyncio.AbstractServer] = []
         threading.Thread(target=self._loop.run_forever, name="plugin-tls", daemon=True).start()
 
     def carry(
@@ -48,9 +50,10 @@ class Bridge:
 
         async def begin() -> None:
             limit = _HANDSHAKE_S if accept else None
-            await asyncio.start_unix_server(
+            server = await asyncio.start_unix_server(
                 connected, listen, ssl=accept, ssl_handshake_timeout=limit, limit=_BUFFER_BYTES
             )
+            self._servers.append(server)
 
         self._run(begin())
 

@@ -11,19 +11,20 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import grpc
 
 from kandev_plugin.goplugin.call import Call
 from kandev_plugin.proto import goplugin_pb2 as pb
 
-# The most that go-plugin puts into one message.
-_CHUNK_BYTES = 1024
+# The most that is put into one message. go-plugin itself cuts at 1 KiB; hosts put together what comes.
+_CHUNK_BYTES = 16 * 1024
 
 # Chunks that may wait for the host, 1 MiB in all. At the bound a print waits for so many seconds, and then what is printed
 # is dropped until there is room again, and told of in a line of its own: no print waits for ever for a host that does not
 # read.
-_MAX_CHUNKS = 1024
+_MAX_CHUNKS = 64
 _PATIENCE_S = 1.0
 
 _STDOUT = 1
@@ -131,10 +132,8 @@ class Printed:
             yield pb.StdioData(channel=pb.StdioData.STDOUT, data=chunk)
 
     def _wake(self) -> None:
-        try:
+        with suppress(queue.Full):
             self._chunks.put_nowait(None)
-        except queue.Full:
-            pass
 
 
 def _notice(dropped: int) -> bytes:
