@@ -18,7 +18,7 @@ missing() {
 }
 
 # What the environment is made of; written into it last, so that half an environment is made anew.
-wanted() { cat "$root/sdk-python/requirements-dev.txt" "$root/sdk-python/pyproject.toml" && echo "$root"; }
+wanted() { cat "$root/sdk-python/requirements-dev.txt" && echo "$root"; }
 if wanted | cmp -s - "$folder/made-of" && "$folder/bin/python" -c 'import grpc, google.protobuf, pytest' >/dev/null 2>&1; then
     echo "$folder/bin/python"
     exit 0

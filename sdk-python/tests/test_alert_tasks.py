@@ -125,7 +125,9 @@ def test_without_the_token_nothing_is_taken(plugin: Plugin, host: Host, fake: Fa
 
 
 @pytest.mark.parametrize("alerts", [[1], [{}], [{**FIRING, "fingerprint": 1}], [{**FIRING, "status": "x"}]])
-def test_what_is_no_notification_is_refused_whole(plugin: Plugin, host: Host, fake: FakeHost, alerts: list[Any]) -> None:
+def test_what_is_no_notification_is_refused_whole(
+    plugin: Plugin, host: Host, fake: FakeHost, alerts: list[Any]
+) -> None:
     assert send(plugin, host, FIRING, *alerts).status == 400
     assert asked(fake, "CreateTask") == []
 

@@ -78,12 +78,48 @@ CALLS: list[tuple[str, Callable[[Host], Any], Message, Message, Any]] = [
         pb.ListStateResponse(entries=[struct(pb.StateEntry(key="k", updated_at="t"), "value", n=1)]),
         [StateEntry(key="k", value={"n": 1}, updated_at="t")],
     ),
-    ("RevealSecret", lambda host: host.reveal_secret("r"), pb.RevealSecretRequest(ref="r"), pb.RevealSecretResponse(value="x"), Secret("x")),
-    ("EmitEvent", lambda host: host.emit("done", {"n": 1}), struct(pb.EmitEventRequest(event_name="done"), "payload", n=1), pb.EmitEventResponse(), None),
-    ("GetConfig", lambda host: dict(host.config().values), pb.GetConfigRequest(), struct(pb.GetConfigResponse(), "config", n=1), {"n": 1}),
-    ("GetSecret", lambda host: host.secret("k"), pb.GetSecretRequest(key="k"), pb.GetSecretResponse(found=True, value="x"), Secret("x")),
-    ("SetSecret", lambda host: host.set_secret("k", Secret("x")), pb.SetSecretRequest(key="k", value="x"), pb.SetSecretResponse(), None),
-    ("DeleteSecret", lambda host: host.delete_secret("k"), pb.DeleteSecretRequest(key="k"), pb.DeleteSecretResponse(), None),
+    (
+        "RevealSecret",
+        lambda host: host.reveal_secret("r"),
+        pb.RevealSecretRequest(ref="r"),
+        pb.RevealSecretResponse(value="x"),
+        Secret("x"),
+    ),
+    (
+        "EmitEvent",
+        lambda host: host.emit("done", {"n": 1}),
+        struct(pb.EmitEventRequest(event_name="done"), "payload", n=1),
+        pb.EmitEventResponse(),
+        None,
+    ),
+    (
+        "GetConfig",
+        lambda host: dict(host.config().values),
+        pb.GetConfigRequest(),
+        struct(pb.GetConfigResponse(), "config", n=1),
+        {"n": 1},
+    ),
+    (
+        "GetSecret",
+        lambda host: host.secret("k"),
+        pb.GetSecretRequest(key="k"),
+        pb.GetSecretResponse(found=True, value="x"),
+        Secret("x"),
+    ),
+    (
+        "SetSecret",
+        lambda host: host.set_secret("k", Secret("x")),
+        pb.SetSecretRequest(key="k", value="x"),
+        pb.SetSecretResponse(),
+        None,
+    ),
+    (
+        "DeleteSecret",
+        lambda host: host.delete_secret("k"),
+        pb.DeleteSecretRequest(key="k"),
+        pb.DeleteSecretResponse(),
+        None,
+    ),
     (
         "ListTasks",
         lambda host: host.tasks(TaskFilter(states=["TODO"], parent_id="")).all(),
@@ -91,7 +127,13 @@ CALLS: list[tuple[str, Callable[[Host], Any], Message, Message, Any]] = [
         pb.ListTasksResponse(tasks=[pb.Task(id="t")]),
         [Task(id="t")],
     ),
-    ("GetTask", lambda host: host.task("t"), pb.GetTaskRequest(id="t"), pb.GetTaskResponse(task=pb.Task(id="t")), Task(id="t")),
+    (
+        "GetTask",
+        lambda host: host.task("t"),
+        pb.GetTaskRequest(id="t"),
+        pb.GetTaskResponse(task=pb.Task(id="t")),
+        Task(id="t"),
+    ),
     (
         "ListWorkspaces",
         lambda host: host.workspaces().all(),
@@ -155,7 +197,13 @@ CALLS: list[tuple[str, Callable[[Host], Any], Message, Message, Any]] = [
         pb.ListMessagesResponse(messages=[pb.Message(id="m", type="message")]),
         [PlatformMessage(id="m", kind="message")],
     ),
-    ("InvokeUtilityAgent", lambda host: host.ask_agent("p"), pb.InvokeUtilityAgentRequest(prompt="p"), pb.InvokeUtilityAgentResponse(text="a"), "a"),
+    (
+        "InvokeUtilityAgent",
+        lambda host: host.ask_agent("p"),
+        pb.InvokeUtilityAgentRequest(prompt="p"),
+        pb.InvokeUtilityAgentResponse(text="a"),
+        "a",
+    ),
     (
         "CreateTask",
         lambda host: host.create_task(NewTask(title="x", workspace_id="w")),
@@ -191,7 +239,7 @@ CALLS: list[tuple[str, Callable[[Host], Any], Message, Message, Any]] = [
         pb.DeletePluginOwnedTaskTreeResponse(deleted_task_ids=["t", "u"]),
         ["t", "u"],
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("rpc", "call", "request_", "answer", "expected"), CALLS, ids=[call[0] for call in CALLS])

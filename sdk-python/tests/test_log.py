@@ -48,7 +48,7 @@ def test_an_exception_is_a_field_of_the_line() -> None:
 
 
 def test_a_line_that_would_be_too_long_keeps_its_head_only() -> None:
-    assert len(written(**{f"f{n}": "x" * 8192 for n in range(32)})) == 4
+    assert len(written(logging.WARNING, "m", **{f"f{n}": "x" * 8192 for n in range(32)})) == 4
 
 
 def test_texts_and_the_number_of_fields_are_bounded() -> None:

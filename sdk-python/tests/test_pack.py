@@ -60,7 +60,8 @@ def test_the_checksums_are_those_of_every_other_file(project: Path) -> None:
     package = pack(project, ["linux-amd64"], ["3.11"], project / "dist")
     with tarfile.open(package) as tar:
         content = {entry.name: tar.extractfile(entry).read() for entry in tar}  # type: ignore[union-attr]
-    listed = dict(reversed(line.split("  ")) for line in content.pop("checksums.txt").decode().splitlines())
+    lines = content.pop("checksums.txt").decode().splitlines()
+    listed = {name: digest for digest, name in (line.split("  ") for line in lines)}
     assert listed == {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
 
 
@@ -84,7 +85,9 @@ def test_a_folder_that_is_no_project_is_refused(
 @pytest.mark.parametrize("key", ["id", "version"])
 def test_a_manifest_without_a_name_for_the_package_is_refused(project: Path, key: str) -> None:
     manifest = project / "manifest.yaml"
-    manifest.write_text(manifest.read_text().replace(f"\n{key}:", "\nother:").replace("id: demo", "id: demo" * (key != "id")))
+    manifest.write_text(
+        manifest.read_text().replace(f"\n{key}:", "\nother:").replace("id: demo", "id: demo" * (key != "id"))
+    )
     with pytest.raises(PackError, match=f"has no {key}"):
         pack(project, ["linux-amd64"], ["3.11"], project / "dist")
 
@@ -124,8 +127,8 @@ def test_a_python_that_was_not_packed_for_is_told_of(project: Path) -> None:
     ended = run(project / "dist" / "server" / f"plugin-{this_platform()}", project / "data", "/nowhere")
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
-        f"this plugin is packed for Python 3.98 and 3.99, and python3 on the host's PATH is {this_python()}; install one"
-        f" of those, or pack it with --python {this_python()}\n"
+        f"this plugin is packed for Python 3.98 and 3.99, and python3 on the host's PATH is {this_python()}; install"
+        f" one of those, or pack it with --python {this_python()}\n"
     )
 
 

@@ -1,5 +1,5 @@
-"""A plugin's process below a host of go-plugin's kind, on gRPC's own TLS (the host's certificate is P-256). The other kind,
-P-521, is what the Go suite of tests/fixtures/go has.
+"""A plugin's process below a host of go-plugin's kind, on gRPC's own TLS (the host's certificate is P-256). The other
+kind, P-521, is what the Go suite of tests/fixtures/go has.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from google.protobuf import struct_pb2
 from support.fake_host import FakeHost
-from support.go_host import GoHost, environment, start
+from support.go_host import GoHost, bare, environment, start
 
 from kandev_plugin.goplugin.identity import Identity
 from kandev_plugin.proto import goplugin_pb2
@@ -66,7 +66,9 @@ def test_started_by_hand_it_says_so_and_ends(tmp_path: Path) -> None:
         (b"nonsense", "the host's certificate in PLUGIN_CLIENT_CERT is not PEM: "),
     ],
 )
-def test_without_a_certificate_to_trust_it_does_not_serve(tmp_path: Path, certificate: bytes | None, cause: str) -> None:
+def test_without_a_certificate_to_trust_it_does_not_serve(
+    tmp_path: Path, certificate: bytes | None, cause: str
+) -> None:
     ended = by_hand(environment(tmp_path, certificate), tmp_path)
     assert (ended.returncode, ended.stdout) == (1, b"")
     line = json.loads(ended.stderr)
@@ -131,7 +133,7 @@ def test_only_the_hosts_certificate_is_let_in(plugin: GoHost) -> None:
     for stranger in (Identity.generate(), None):
         channel = plugin.dial(stranger)
         with pytest.raises(grpc.RpcError) as refused:
-            channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=5)
+            bare(channel.unary_unary("/grpc.health.v1.Health/Check"))(b"", timeout=5)
         assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
         channel.close()
 
@@ -217,7 +219,7 @@ def test_the_stdio_stream_is_opened_once(plugin: GoHost) -> None:
     plugin.read_stdio()
     webhook(plugin, "print", b"x")
     assert plugin.printed.get(timeout=10) is not None
-    stream = plugin.channel.unary_stream("/plugin.GRPCStdio/StreamStdio")
+    stream = bare(plugin.channel.unary_stream("/plugin.GRPCStdio/StreamStdio"))
     with pytest.raises(grpc.RpcError) as refused:
         next(stream(b"", timeout=5))
     assert refused.value.code() is grpc.StatusCode.FAILED_PRECONDITION

@@ -1,5 +1,5 @@
-"""Python plugins below this project's own host: the fixture of tests/fixtures/python, and the example as its author packs
-it. `KANDEV_HOST` names the host's program; without it these tests are skipped.
+"""Python plugins below this project's own host: the fixture of tests/fixtures/python, and the example as its author
+packs it. `KANDEV_HOST` names the host's program; without it these tests are skipped.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def call(channel: grpc.Channel, rpc: str, request: Message | None = None, timeou
     return make(request or GetMessageClass(method.input_type)(), timeout=timeout)
 
 
-def failure(channel: grpc.Channel, rpc: str, request: Message | None = None) -> tuple[grpc.StatusCode, str]:
+def failure(channel: grpc.Channel, rpc: str, request: Message | None = None) -> tuple[grpc.StatusCode, str | None]:
     with pytest.raises(grpc.RpcError) as failed:
         call(channel, rpc, request)
     return failed.value.code(), failed.value.details()
@@ -135,8 +135,23 @@ class Every(Plugin):
         return ToolResponse("t", {"n": 1}, is_error=True)
 
 
-GIT = {"provider_id": "p", "workspace_id": "w", "task_id": "t", "session_id": "s", "repository_id": "r", "host": "h", "path": "a"}  # fmt: skip
-CONTEXT = {"actor_id": "a", "workspace_id": "w", "task_id": "t", "repository_id": "r", "session_id": "s", "head_branch": "b"}  # fmt: skip
+GIT = {
+    "provider_id": "p",
+    "workspace_id": "w",
+    "task_id": "t",
+    "session_id": "s",
+    "repository_id": "r",
+    "host": "h",
+    "path": "a",
+}
+CONTEXT = {
+    "actor_id": "a",
+    "workspace_id": "w",
+    "task_id": "t",
+    "repository_id": "r",
+    "session_id": "s",
+    "head_branch": "b",
+}
 
 CALLS: list[tuple[str, Message, object, Message]] = [
     (
@@ -299,11 +314,13 @@ def test_handlers_that_hang_keep_no_ping_waiting(serve_here: Serve, host: Host) 
     service = Service(plugin, host, workers=2)
     channel = serve_here(service.handler(), Health().handler())
     # More calls than workers, and than the server has threads.
-    method = channel.unary_unary(f"/{SERVICE.full_name}/DeliverEvent")
+    method: Any = channel.unary_unary(f"/{SERVICE.full_name}/DeliverEvent")
     hanging = [method.future(b"", timeout=10) for _ in range(12)]
     assert plugin.began.wait(5)
     assert service.running <= 2
-    ping = channel.unary_unary("/grpc.health.v1.Health/Check", response_deserializer=health.HealthCheckResponse.FromString)
+    ping: Any = channel.unary_unary(
+        "/grpc.health.v1.Health/Check", response_deserializer=health.HealthCheckResponse.FromString
+    )
     assert ping(b"", timeout=5).status == health.HealthCheckResponse.SERVING
     for waiting in hanging:
         waiting.cancel()

@@ -27,7 +27,8 @@ OWN = [
 
 
 def descriptor(own: type) -> Descriptor:
-    return pb.DESCRIPTOR.message_types_by_name[WIRE_NAMES.get(own.__name__, own.__name__)]
+    found: Descriptor = pb.DESCRIPTOR.message_types_by_name[WIRE_NAMES.get(own.__name__, own.__name__)]
+    return found
 
 
 @pytest.mark.parametrize("own", OWN, ids=lambda own: own.__name__)
@@ -36,9 +37,15 @@ def test_every_field_of_the_wire_is_a_field_here_and_optional_exactly_where_it_m
     wire = {field.name: field for field in descriptor(own).fields}
     assert fields.keys() == wire.keys()
     # A text that must not be empty on the wire may be left out by a caller.
-    left_out = {"workspace_id", "workflow_id", "repository_id"} if own in (requests.NewTask, requests.NewTaskRepository) else set()
+    left_out = (
+        {"workspace_id", "workflow_id", "repository_id"}
+        if own in (requests.NewTask, requests.NewTaskRepository)
+        else set()
+    )
     for name, kind in fields.items():
-        absent = wire[name].has_presence and "Struct" not in str(wire[name].message_type and wire[name].message_type.name)
+        absent = wire[name].has_presence and "Struct" not in str(
+            wire[name].message_type and wire[name].message_type.name
+        )
         nullable_object = (own.__name__, name) == ("StateEntry", "value")
         assert ("None" in kind) == (absent or name in left_out or nullable_object), name
 

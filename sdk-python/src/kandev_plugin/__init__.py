@@ -21,7 +21,8 @@ ends. `docs/plugin-author.md` goes from an empty folder to an installed plugin.
 To answer the host's calls, write methods of `Plugin`; to call the host, use the `Host` given to every method; to fail,
 raise `Error` with a `Code`; to log, use `logging`: lines reach the host's log of the plugin with level and fields.
 
-Absent on purpose: the wire's types (`kandev_plugin.proto` has them, for tests that serve a host), and anything but Linux.
+Absent on purpose: the wire's types (`kandev_plugin.proto` has them, for tests that serve a host), and anything but
+Linux.
 """
 
 from kandev_plugin.action import ActionContext, ActionRequest, ActionResponse

@@ -13,7 +13,8 @@ from kandev_plugin.values import parse_body, to_body
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionContext:
-    """Who calls and on what. The host has checked that these belong together; a field is empty when it does not apply."""
+    """Who calls and on what. The host has checked that these belong together; a field is empty when it does not
+    apply."""
 
     actor_id: str = ""
     """The user."""
@@ -68,8 +69,8 @@ class ActionResponse:
 
     @staticmethod
     def of_error(error: Error) -> ActionResponse:
-        """The answer that says `error` to the caller; raises it when it is not the caller's business: a bug, or a failed
-        call of the host. The host then answers 503 itself.
+        """The answer that says `error` to the caller; raises it when it is not the caller's business: a bug, or a
+        failed call of the host. The host then answers 503 itself.
         """
         status = error.http_status
         if status is None:

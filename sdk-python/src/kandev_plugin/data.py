@@ -1,5 +1,5 @@
-"""The platform's data as the host sends it. Times are RFC 3339 text in UTC, ids opaque text. A newer host may send more,
-which is left out.
+"""The platform's data as the host sends it. Times are RFC 3339 text in UTC, ids opaque text. A newer host may send
+more, which is left out.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Log lines as hclog JSON on stderr, the form that go-plugin's hosts read: `@level`, `@message`, `@module`, `@timestamp`,
-and the caller's fields (`extra`) beside them.
+"""Log lines as hclog JSON on stderr, the form that go-plugin's hosts read: `@level`, `@message`, `@module`,
+`@timestamp`, and the caller's fields (`extra`) beside them.
 
 Owns the line's form and bounds. Which lines are wanted is `Settings`.
 """
@@ -29,8 +29,8 @@ _OF_A_RECORD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asct
 
 
 class HclogFormatter(logging.Formatter):
-    """Makes a record one hclog line. `serve` installs it unless the program has set up logging by itself, which can hold
-    it::
+    """Makes a record one hclog line. `serve` installs it unless the program has set up logging by itself, which can
+    hold it::
 
         handler = logging.StreamHandler()
         handler.setFormatter(HclogFormatter())
@@ -60,8 +60,8 @@ class HclogFormatter(logging.Formatter):
 
 
 def install(level: int) -> None:
-    """Logs by `HclogFormatter` from `level` on, and exceptions in threads too. Does nothing to a program that has set up
-    logging.
+    """Logs by `HclogFormatter` from `level` on, and exceptions in threads too. Does nothing to a program that has set
+    up logging.
     """
     root = logging.getLogger()
     if not root.handlers:

@@ -1,7 +1,8 @@
 """Packs a plugin's project for a host: `python -m kandev_plugin.pack PROJECT`.
 
 A project is a folder with `manifest.yaml`, `src/main.py`, which calls `serve`, and `requirements.txt`; `ui/` and
-`assets/` go into the package when they are there. The package brings along all that the plugin needs except Python itself:
+`assets/` go into the package when they are there. The package brings along all that the plugin needs except Python
+itself:
 
     manifest.yaml, checksums.txt
     server/plugin-<platform>              starts it: a script, since a package's executable is one file
@@ -60,7 +61,9 @@ def pack(project: Path, platforms: list[str], pythons: list[str], folder: Path) 
     """Makes `folder` anew and a package of it, beside it. The package's path."""
     for needed in ("manifest.yaml", "src/main.py", "requirements.txt"):
         if not (project / needed).is_file():
-            raise PackError(f"{project / needed} is missing; a project has manifest.yaml, src/main.py, requirements.txt")
+            raise PackError(
+                f"{project / needed} is missing; a project has manifest.yaml, src/main.py, requirements.txt"
+            )
     name = f"{_of_manifest(project, 'id')}-{_of_manifest(project, 'version')}.tar.gz"
     shutil.rmtree(folder, ignore_errors=True)
     leave_out = shutil.ignore_patterns(*_LEFT_OUT)
@@ -82,14 +85,17 @@ def archive(folder: Path, package: Path) -> None:
     """Writes the folder's checksums and the package: the same bytes for the same files."""
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n" for name, path in _files(folder)]
     (folder / _CHECKSUMS).write_text("".join(lines))
-    with package.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped:
-        with tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as tar:
-            for name, path in [*_files(folder), (_CHECKSUMS, folder / _CHECKSUMS)]:
-                entry = tarfile.TarInfo(name)
-                content = path.read_bytes()
-                entry.size = len(content)
-                entry.mode = 0o755 if name.startswith("server/") else 0o644
-                tar.addfile(entry, io.BytesIO(content))
+    with (
+        package.open("wb") as file,
+        gzip.GzipFile("", "wb", fileobj=file, mtime=0) as zipped,
+        tarfile.open(fileobj=zipped, mode="w", format=tarfile.GNU_FORMAT) as tar,
+    ):
+        for name, path in [*_files(folder), (_CHECKSUMS, folder / _CHECKSUMS)]:
+            entry = tarfile.TarInfo(name)
+            content = path.read_bytes()
+            entry.size = len(content)
+            entry.mode = 0o755 if name.startswith("server/") else 0o644
+            tar.addfile(entry, io.BytesIO(content))
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -139,7 +145,9 @@ def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m kandev_plugin.pack", description="Pack a plugin for a host.")
     parser.add_argument("project", type=Path, nargs="?", default=Path(), help="the project's folder (default: here)")
-    parser.add_argument("--platform", action="append", choices=WHEELS, help="for this platform (default: this machine's)")
+    parser.add_argument(
+        "--platform", action="append", choices=WHEELS, help="for this platform (default: this machine's)"
+    )
     parser.add_argument("--python", action="append", metavar="3.N", help="for this version (default: the one running)")
     parser.add_argument("--folder", type=Path, help="what is packed goes here first (default: dist/ of the project)")
     given = parser.parse_args(arguments)

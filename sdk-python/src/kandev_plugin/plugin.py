@@ -1,5 +1,5 @@
-"""The class that an author writes: one method for every call of the host, each with the contract's default answer. How it
-is reached is `service.py`, how it starts and stops `serve.py`.
+"""The class that an author writes: one method for every call of the host, each with the contract's default answer. How
+it is reached is `service.py`, how it starts and stops `serve.py`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class Plugin:
     """A plugin. Write the methods you need; the others answer what the contract says.
 
-    Calls come side by side, each in a thread, except events: those come one at a time, in order. A call of `host` waits a
-    while when the host has not announced itself yet. Raise `Error` to fail with a code and a text; any other exception is
-    a bug to the caller (`INTERNAL`, with a fixed text) and is logged with its traceback. `current_call()` tells whether
-    anybody still waits for the answer.
+    Calls come side by side, each in a thread, except events: those come one at a time, in order. A call of `host`
+    waits a while when the host has not announced itself yet. Raise `Error` to fail with a code and a text; any other
+    exception is a bug to the caller (`INTERNAL`, with a fixed text) and is logged with its traceback. `current_call()`
+    tells whether anybody still waits for the answer.
     """
 
     def on_start(self, host: Host) -> None:
@@ -41,7 +41,7 @@ class Plugin:
         comes again with the same id, four times in all. By default every event is acknowledged.
         """
 
-    def handle_webhook(self, host: Host, request: WebhookRequest) -> WebhookResponse:  # noqa: ARG002
+    def handle_webhook(self, host: Host, request: WebhookRequest) -> WebhookResponse:
         """`HandleWebhook`: an HTTP request to a webhook of the manifest. An exception makes the host answer 502. By
         default 404 with an empty body.
         """
@@ -68,13 +68,13 @@ class Plugin:
         raise not_implemented("git credential resolver")
 
     def git_credential_binding(self, host: Host, request: GitRequest) -> str | None:
-        """`GetGitCredentialBinding`: the revision of what `resolve_git_credential` would answer; a new one makes the host
-        ask again, `None` says that access was revoked.
+        """`GetGitCredentialBinding`: the revision of what `resolve_git_credential` would answer; a new one makes the
+        host ask again, `None` says that access was revoked.
         """
         raise not_implemented("git credential binder")
 
     def invoke_tool(self, host: Host, request: ToolRequest) -> ToolResponse:
-        """`InvokeAgentTool`: an agent calls a tool of the manifest. The host waits 30 s and does not repeat it. What the
-        agent should read is `ToolResponse(text, is_error=True)`, not an exception.
+        """`InvokeAgentTool`: an agent calls a tool of the manifest. The host waits 30 s and does not repeat it. What
+        the agent should read is `ToolResponse(text, is_error=True)`, not an exception.
         """
         raise not_implemented("agent tool invocation")

@@ -43,8 +43,8 @@ class Search:
         threading.Thread(target=self._look, name="plugin-host-search", daemon=True).start()
 
     def channel(self, wait_s: float | None) -> grpc.Channel:
-        """The way to the host. Waits while it is looked for, so long at most, and is `UNAVAILABLE` then, at once when the
-        search was given up.
+        """The way to the host. Waits while it is looked for, so long at most, and is `UNAVAILABLE` then, at once when
+        the search was given up.
         """
         if not self._over.wait(wait_s):
             raise Error(Code.UNAVAILABLE, "the host has not announced its service yet; try again", from_host=True)

@@ -1,5 +1,5 @@
-"""Serving a `Plugin`: the constants of every kandev plugin, the search for the host beside it, and the order of start and
-stop.
+"""Serving a `Plugin`: the constants of every kandev plugin, the search for the host beside it, and the order of start
+and stop.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ log = logging.getLogger("kandev_plugin")
 
 
 def serve(plugin: Plugin, settings: Settings | None = None) -> int:
-    """Serves the plugin until the host stops it. What the program should exit with: 1 when it was not started by a host,
-    or cannot serve; the reason is on stderr then.
+    """Serves the plugin until the host stops it. What the program should exit with: 1 when it was not started by a
+    host, or cannot serve; the reason is on stderr then.
 
         if __name__ == "__main__":
             sys.exit(serve(MyPlugin()))

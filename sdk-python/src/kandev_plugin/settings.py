@@ -25,5 +25,5 @@ class Settings:
     agent_timeout_s: float = 600
     """The same for `Host.ask_agent`."""
     stop_limit_s: float = 1.2
-    """How long `Plugin.on_stop` may take; then the process ends without it. A host kills a plugin 2 s after asking it to
-    stop, and Python itself takes a moment to end."""
+    """How long `Plugin.on_stop` may take; then the process ends without it. A host kills a plugin 2 s after asking it
+    to stop, and Python itself takes a moment to end."""

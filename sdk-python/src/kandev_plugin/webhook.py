@@ -14,7 +14,8 @@ from kandev_plugin.values import parse_body, to_body
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRequest:
-    """An HTTP request that the host relays. The host neither checks the method against the manifest nor any signature."""
+    """An HTTP request that the host relays. The host neither checks the method against the manifest nor any
+    signature."""
 
     key: str = ""
     """The webhook's key in the manifest."""
@@ -83,8 +84,8 @@ class WebhookResponse:
 
     @staticmethod
     def of_error(error: Error) -> WebhookResponse:
-        """The error's text as plain text, with the HTTP status of its code: 400 for an invalid argument, 404 for what is
-        not there, 500 for what is not the caller's business (without the text).
+        """The error's text as plain text, with the HTTP status of its code: 400 for an invalid argument, 404 for what
+        is not there, 500 for what is not the caller's business (without the text).
         """
         status = error.http_status
         return WebhookResponse(500) if status is None else WebhookResponse.text(str(error), status)

@@ -1,7 +1,7 @@
 """Carries bytes between two unix sockets, with TLS on one of them.
 
-A thread of its own with an event loop, for the process's life. Knows nothing of what is carried. A connection that fails
-ends both of its sides, which is all that its ends need to know.
+A thread of its own with an event loop, for the process's life. Knows nothing of what is carried. A connection that
+fails ends both of its sides, which is all that its ends need to know.
 """
 
 from __future__ import annotations

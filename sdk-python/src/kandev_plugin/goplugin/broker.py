@@ -40,9 +40,9 @@ class Broker:
         self._arrived = threading.Condition()
 
     def dial(self, service_id: int) -> grpc.Channel:
-        """Connects to the host's service `service_id`; blocks. Waits up to 5 s for its announcement, which is used up by
-        this: a second dial of the same id waits for a second one. The channel connects anew by itself when it must, and
-        works on after serving has ended.
+        """Connects to the host's service `service_id`; blocks. Waits up to 5 s for its announcement, which is used up
+        by this: a second dial of the same id waits for a second one. The channel connects anew by itself when it must,
+        and works on after serving has ended.
         """
         info = self._announced(service_id)
         if info.network != "unix":

@@ -46,7 +46,8 @@ _current: contextvars.ContextVar[Call] = contextvars.ContextVar("kandev_plugin_c
 
 
 def current_call() -> Call:
-    """The call that this thread is answering. `LookupError` where there is none, in a thread of your own for instance."""
+    """The call that this thread is answering. `LookupError` where there is none, in a thread of your own for
+    instance."""
     try:
         return _current.get()
     except LookupError:

@@ -1,4 +1,5 @@
-"""Serving a plugin: the cookie check, the socket, the handshake line, go-plugin's own services, and the order of the end.
+"""Serving a plugin: the cookie check, the socket, the handshake line, go-plugin's own services, and the order of the
+end.
 
 The plugin's services are the caller's, as gRPC handlers.
 """
@@ -27,8 +28,8 @@ from kandev_plugin.goplugin.stop import Stop
 from kandev_plugin.goplugin.transport import Transport
 from kandev_plugin.proto import goplugin_pb2 as pb
 
-# How long calls in flight may go on after Shutdown, in seconds; then they are cut. go-plugin itself cuts them at once, and
-# its host waits 2 s for the exit.
+# How long calls in flight may go on after Shutdown, in seconds; then they are cut. go-plugin itself cuts them at once,
+# and its host waits 2 s for the exit.
 SHUTDOWN_GRACE_S = 0.5
 
 # Threads for go-plugin's own services: two streams, and pings that wait for a probe.
@@ -77,8 +78,8 @@ def serve(
     After Shutdown `goodbye` runs beside the calls that are still in flight, and this returns when it is done; give it a
     limit well below the host's patience, which is 2 s with go-plugin's own host. Channels to the host stay open.
 
-    On `NotStartedByHostError` a text was printed on stderr; the program should then exit with code 1. SIGINT is ignored,
-    since a terminal sends it to the host's plugins too.
+    On `NotStartedByHostError` a text was printed on stderr; the program should then exit with code 1. SIGINT is
+    ignored, since a terminal sends it to the host's plugins too.
     """
     _check_cookie(config)
     transport = Transport(Identity.generate(), _host_certificate())

@@ -21,9 +21,9 @@ from kandev_plugin.proto import goplugin_pb2 as pb
 # The most that is put into one message. go-plugin itself cuts at 1 KiB; hosts put together what comes.
 _CHUNK_BYTES = 16 * 1024
 
-# Chunks that may wait for the host, 1 MiB in all. At the bound a print waits for so many seconds, and then what is printed
-# is dropped until there is room again, and told of in a line of its own: no print waits for ever for a host that does not
-# read.
+# Chunks that may wait for the host, 1 MiB in all. At the bound a print waits for so many seconds, and then what is
+# printed is dropped until there is room again, and told of in a line of its own: no print waits for ever for a host
+# that does not read.
 _MAX_CHUNKS = 64
 _PATIENCE_S = 1.0
 

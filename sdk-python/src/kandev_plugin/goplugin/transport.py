@@ -57,7 +57,8 @@ class Transport:
         self._bridged().carry(path, inner, accept=self._context(ssl.PROTOCOL_TLS_SERVER))
 
     def channel(self, path: str, options: Sequence[tuple[str, str | int]]) -> grpc.Channel:
-        """A channel to the service that the host serves at `path`. It connects when it is used, and again when it must."""
+        """A channel to the service that the host serves at `path`. It connects when it is used, and again when it
+        must."""
         if self._host.grpc_verifies:
             credentials = grpc.ssl_channel_credentials(
                 self._host.pem, self._identity.key_pem, self._identity.certificate_pem

@@ -48,8 +48,8 @@ class Host(Reads, Writes, States, Secrets):
         self._call("EmitEvent", request, pb.EmitEventResponse)
 
     def ask_agent(self, prompt: str) -> str:
-        """Has the operator's utility agent answer a prompt. `InvokeUtilityAgent`; capability `agent_invoke`. It may take
-        minutes: its deadline is `Settings.agent_timeout_s`.
+        """Has the operator's utility agent answer a prompt. `InvokeUtilityAgent`; capability `agent_invoke`. It may
+        take minutes: its deadline is `Settings.agent_timeout_s`.
         """
         request = pb.InvokeUtilityAgentRequest(prompt=prompt)
         limit = self._settings.agent_timeout_s

@@ -52,7 +52,8 @@ class Reads(Caller):
         return Items(fetch)
 
     def workflows(self, workspace_id: str = "") -> Items[Workflow]:
-        """The workflows of a workspace, of all of them for `""`. `ListWorkflows`; capability `api_read: [workflows]`."""
+        """The workflows of a workspace, of all of them for `""`. `ListWorkflows`; capability `api_read:
+        [workflows]`."""
 
         def fetch(page: pb.Page) -> tuple[list[Workflow], pb.PageInfo]:
             request = pb.ListWorkflowsRequest(workspace_id=workspace_id, page=page)

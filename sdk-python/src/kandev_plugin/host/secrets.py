@@ -11,8 +11,8 @@ class Secrets(Caller):
     """GetSecret, SetSecret, DeleteSecret, RevealSecret."""
 
     def secret(self, key: str) -> Secret | None:
-        """A secret of this plugin; `None` when it was never set. `GetSecret`. Keys begin with a letter or digit and go on
-        with letters, digits, `.`, `_` and `-`, 128 in all.
+        """A secret of this plugin; `None` when it was never set. `GetSecret`. Keys begin with a letter or digit and go
+        on with letters, digits, `.`, `_` and `-`, 128 in all.
         """
         answer = self._call("GetSecret", pb.GetSecretRequest(key=key), pb.GetSecretResponse)
         return Secret(answer.value) if answer.found else None
