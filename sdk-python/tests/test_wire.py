@@ -22,7 +22,7 @@ OWN = [
     kind
     for module in (data, requests)
     for kind in vars(module).values()
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and issubclass(kind, Received | Sent) and kind not in (Received, Sent)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind not in (Received, Sent)
 ]
 
 
