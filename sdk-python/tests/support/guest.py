@@ -32,7 +32,10 @@ class Guest(Plugin):
             case "print":
                 print(request.body.decode())
             case "child":
-                subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
+                child = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
+                # It is nobody's to wait for.
+                child.returncode = 0
+                return WebhookResponse.text(str(child.pid))
             case "hang":
                 time.sleep(60)
             case "state":
