@@ -6,12 +6,13 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=$("$root/scripts/ensure-python.sh")
 settings=$root/sdk-python/pyproject.toml
+caches=${CARGO_TARGET_DIR:-$root/target}/python-lint
 
 cd "$root/sdk-python"
-"$python" -m ruff check --quiet . ../tests/fixtures/python
-"$python" -m ruff format --quiet --check . ../tests/fixtures/python
+"$python" -m ruff check --quiet --cache-dir "$caches/ruff" . ../tests/fixtures/python
+"$python" -m ruff format --quiet --cache-dir "$caches/ruff" --check . ../tests/fixtures/python
 check() { # folder, files or folders in it
-    (cd "$1" && shift && "$python" -m mypy --config-file "$settings" --no-error-summary "$@")
+    (cd "$1" && shift && "$python" -m mypy --config-file "$settings" --cache-dir "$caches/mypy" --no-error-summary "$@")
 }
 MYPYPATH=tests check . src tests
 check examples/alert-tasks/src .

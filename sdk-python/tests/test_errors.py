@@ -1,3 +1,5 @@
+"""Codes on the wire and in HTTP, and the bound on texts."""
+
 from __future__ import annotations
 
 import pytest

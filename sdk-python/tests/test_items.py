@@ -1,3 +1,5 @@
+"""Lists that come in pages."""
+
 from __future__ import annotations
 
 import pytest

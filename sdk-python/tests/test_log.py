@@ -1,3 +1,5 @@
+"""Lines of the log."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Finding the host."""
+
 from __future__ import annotations
 
 import time

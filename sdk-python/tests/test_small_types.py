@@ -1,3 +1,5 @@
+"""Settings, secrets, and the parts of requests and answers."""
+
 from __future__ import annotations
 
 import pickle

@@ -1,3 +1,5 @@
+"""What is printed faster than it is sent. The stream itself is in test_process.py."""
+
 from __future__ import annotations
 
 from kandev_plugin.goplugin.stdio import Printed

@@ -1,3 +1,5 @@
+"""JSON objects to and from the wire's."""
+
 from __future__ import annotations
 
 import math

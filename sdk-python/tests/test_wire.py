@@ -1,3 +1,5 @@
+"""Types that are written once, against the wire's descriptors."""
+
 from __future__ import annotations
 
 import dataclasses
