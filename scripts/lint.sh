@@ -27,6 +27,14 @@ step "documentation"
 # Headers point at private modules on purpose: they are for whoever reads the code.
 RUSTDOCFLAGS="-D warnings" cargo doc $locked --quiet --workspace --no-deps --document-private-items
 
+step "python: rules, format, types"
+if scripts/ensure-python.sh >/dev/null; then
+    scripts/lint-python.sh
+else
+    echo "lint: PYTHON NOT CHECKED: see above"
+    [ "${CI:-}" != true ] || { echo "lint: CI=true, so a missing Python is an error" >&2; exit 1; }
+fi
+
 scripts/ensure-cargo-deny.sh
 step "dependencies: bans, licences, sources"
 cargo deny $locked check bans licenses sources

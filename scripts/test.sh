@@ -1,12 +1,13 @@
 #!/bin/sh
 # Every test of the workspace, the real-process ones with both fixture plugins, those of the database on SQLite and
-# PostgreSQL; then schemathesis on a running host, on both; fails when a process is left behind.
+# PostgreSQL; then the Python SDK's, and schemathesis on a running host, on both databases; fails when a process is left
+# behind.
 #
 #   scripts/test.sh [arguments of the test programs…]        for example: scripts/test.sh --show-output
 #
 # On Debian as root it installs what it needs; elsewhere it says what is missing. Without Go the cases on the Go fixture
-# are left out, without PostgreSQL those on it, without PyPI schemathesis, loudly; with CI=true that is an error, and the
-# lock file must be current.
+# are left out, without PostgreSQL those on it, without PyPI the Python SDK's and schemathesis, loudly; with CI=true that is
+# an error, and the lock file must be current.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -55,6 +56,14 @@ if ! scripts/ensure-postgres.sh >/dev/null; then
 fi
 # shellcheck disable=SC2086 # empty stands for nothing
 $with_postgres cargo test $locked --workspace --features kandev-host/failpoints --no-fail-fast -- "$@" || status=$?
+
+# The Python SDK on the host that was built just now.
+if ! scripts/ensure-python.sh >/dev/null; then
+    echo "skipped: needs python (see above); the Python SDK is not tested"
+    [ "${CI:-}" != true ] || { echo "test: CI=true, so a missing Python is an error" >&2; exit 1; }
+else
+    KANDEV_HOST=${CARGO_TARGET_DIR:-$root/target}/debug/kandev-host scripts/test-python.sh || status=$?
+fi
 
 # The document of the API against the host that was built just now.
 if ! scripts/ensure-schemathesis.sh >/dev/null; then

@@ -221,11 +221,6 @@ impl PluginHandle {
         &self.schemas
     }
 
-    /// While the plugin is active, a number that is this run's alone: no other run of any plugin has it.
-    pub fn run(&self) -> Option<u64> {
-        self.door.opening()
-    }
-
     /// A failed call as it may be logged: the plugin's text without the secrets that it was told.
     pub fn without_secrets(&self, error: CallError) -> CallError {
         match error {
