@@ -202,7 +202,9 @@ mod tests {
 
     #[test]
     fn what_is_not_spelt_plainly_names_nothing() {
-        for path in ["", "..", "../x", "ui/../manifest.yaml", "ui//a.css", "ui/./a.css", "ui/", "/ui/a.css", "ui\\a.css"] {
+        for path in
+            ["", "..", "../x", "ui/../manifest.yaml", "ui//a.css", "ui/./a.css", "ui/", "/ui/a.css", "ui\\a.css"]
+        {
             assert_eq!(meant(path), [""; 0], "{path}");
         }
         for segments in [["ui", "../a.css"], ["ui", "x/y.css"], ["ui", "a\0.css"], ["..", "a.css"], ["ui", ""]] {
@@ -212,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_bundle_is_found_by_each_of_its_spellings() {
-        for (written, path) in [("/ui/b.js", Some("ui/b.js")), ("/b.js", Some("b.js")), ("/../b.js", None), ("", None)] {
+        for (written, path) in [("/ui/b.js", Some("ui/b.js")), ("/b.js", Some("b.js")), ("/../b.js", None), ("", None)]
+        {
             let mut manifest = manifest("");
             manifest.ui.bundle = written.to_owned();
             assert_eq!(bundle(&manifest).map(|path| path.to_string()).as_deref(), path, "{written}");

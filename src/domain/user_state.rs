@@ -184,7 +184,10 @@ mod tests {
     #[test]
     fn a_place_is_made_of_a_known_word_and_two_names() {
         let place = Place::new("task", "t-1.a:b_c", "9").unwrap();
-        assert_eq!((place.scope.kind, place.scope.id.as_str(), place.key.as_str()), (ScopeKind::Task, "t-1.a:b_c", "9"));
+        assert_eq!(
+            (place.scope.kind, place.scope.id.as_str(), place.key.as_str()),
+            (ScopeKind::Task, "t-1.a:b_c", "9")
+        );
         assert_eq!(place.size(), 14);
         let refused = |kind, id, key| Place::new(kind, id, key).unwrap_err().to_string();
         assert_eq!(refused("Task", "a", "k"), "invalid scope \"Task\"");

@@ -11,8 +11,8 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform, plugins,
-    secrets, settings, trust, ui, upgrade, user_state, vault, webhooks,
+    ApiError, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics, platform,
+    plugins, secrets, settings, trust, ui, upgrade, user_state, vault, webhooks,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and

@@ -212,7 +212,9 @@ fn is_known(request: &HttpRequest, tag: &str) -> bool {
 /// The part that is asked for. One that continues another version is not to be had (RFC 9110 §13.1.5); weak tags and
 /// dates never match.
 fn part(request: &HttpRequest, file: &UiFile) -> Part {
-    let text = |name: header::HeaderName| request.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default());
+    let text = |name: header::HeaderName| {
+        request.headers().get(name).map(|value: &HeaderValue| value.to_str().unwrap_or_default())
+    };
     let Some(range) = text(header::RANGE) else { return Part::Whole };
     match text(header::IF_RANGE) {
         Some(tag) if tag.trim() != format!("\"{}\"", file.tag) => Part::Whole,

@@ -179,7 +179,9 @@ impl UiFile {
                     Content::Memory(bytes) => bytes.slice(at as usize..until as usize),
                     Content::Disk(file) => {
                         let read = move || read_piece(&file, at, until);
-                        tokio::task::spawn_blocking(read).await.map_err(|error| io::Error::other(error.to_string()))??
+                        tokio::task::spawn_blocking(read)
+                            .await
+                            .map_err(|error| io::Error::other(error.to_string()))??
                     }
                 };
                 Ok(Some((piece, until)))
@@ -279,7 +281,8 @@ mod tests {
         symlink(folder.path(), folder.path().with_extension("link")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, ui.join("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
         let files = UiFiles::new(1 << 20, PATIENCE);
-        for path in ["ui/file", "ui/folder/b.js", "ui/root/etc/hostname", "ui/pipe", "ui/sub", "ui/a.css/x", "ui/none"] {
+        for path in ["ui/file", "ui/folder/b.js", "ui/root/etc/hostname", "ui/pipe", "ui/sub", "ui/a.css/x", "ui/none"]
+        {
             let found = files.find(vec![place(folder.path(), 1, path)]).await;
             assert!(matches!(found, Err(UiFileError::NotFound)), "{path}: {found:?}");
         }

@@ -46,7 +46,8 @@ on_databases!(a_value_is_kept_listed_and_forgotten_and_of_two_writers_one_wins, 
     assert_eq!(host.get(AT).await.expect(200), json!({"entries": entries}));
 
     let stale = json!({"value": 2, "ifUnmodifiedSince": "2020-01-01T00:00:00Z"});
-    let refused = json!({"error": "conflict: value was modified since ifUnmodifiedSince", "code": "user_state_conflict"});
+    let refused =
+        json!({"error": "conflict: value was modified since ifUnmodifiedSince", "code": "user_state_conflict"});
     assert_eq!(put(&host, "b", stale).await.expect(409), refused);
     let newer = stamp(&put(&host, "b", json!({"value": 2, "ifUnmodifiedSince": b})).await.expect(200));
     assert!(newer > b);
@@ -96,7 +97,10 @@ async fn each_refusal_has_its_status_and_text() {
 
     for (body, text) in [
         (json!({"writerId": "w"}), "invalid payload: value required"),
-        (json!({"value": 1, "ifUnmodifiedSince": "yesterday"}), "invalid payload: ifUnmodifiedSince must be a time as RFC 3339"),
+        (
+            json!({"value": 1, "ifUnmodifiedSince": "yesterday"}),
+            "invalid payload: ifUnmodifiedSince must be a time as RFC 3339",
+        ),
         (json!({"value": 1, "writerId": "a\nb"}), "invalid payload: writerId must be one line of at most 256 bytes"),
     ] {
         assert_eq!(put(&host, "k", body).await.expect(400), json!({"error": text, "code": "invalid_payload"}));

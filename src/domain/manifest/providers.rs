@@ -58,8 +58,9 @@ mod tests {
     use super::super::{Manifest, parse};
 
     fn manifest(more: &str) -> Manifest {
-        let text =
-            format!("{{id: a, api_version: 1, version: 1.0, runtime: {{type: binary, executables: {{linux-amd64: p}}}}{more}}}");
+        let text = format!(
+            "{{id: a, api_version: 1, version: 1.0, runtime: {{type: binary, executables: {{linux-amd64: p}}}}{more}}}"
+        );
         parse(text.as_bytes()).unwrap().manifest
     }
 
