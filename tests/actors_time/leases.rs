@@ -62,7 +62,12 @@ fn a_call_checked_by_another_version_is_refused() {
         world.registry.enable("acme").await.unwrap();
         let known = world.registry.plugin("acme").unwrap();
         assert!(world.registry.begin(&known, CallKind::Action).is_ok());
-        world.registry.uninstall("acme").await.unwrap();
+        let removed = world.command(async |registry| registry.uninstall("acme").await);
+        // What follows asks the database, whose threads do not hold the clock.
+        world.fakes.until_ended("acme").await;
+        let clock = world.hold_clock();
+        removed.await.unwrap().1.unwrap();
+        drop(clock);
         assert_eq!(world.registry.begin(&known, CallKind::Action).unwrap_err(), CallRefused::NotRunning);
     });
 }

@@ -155,7 +155,7 @@ on_both!(arguments_that_break_the_schema_are_400_with_every_place, |guest| {
         assert!(text.starts_with("the arguments do not fit the tool \"echo\": "), "{text}");
         assert!(!refused.to_string().contains("secret-value"), "{refused}");
     }
-    for body in [json!({"arguments": []}), json!({"arguments": "x"}), json!({"args": {}}), json!([])] {
+    for body in [json!({"arguments": []}), json!({"arguments": "x"}), json!({"args": {}})] {
         assert_eq!(host.post(&path("echo"), body.clone()).await.expect(400)["code"], "invalid_payload", "{body}");
     }
     let deep = (0..40).fold(json!(1), |inner, _| json!([inner]));

@@ -51,6 +51,10 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Reads an envelope whose body may have `max_body` bytes.
 pub fn read(bytes: &[u8], max_body: i64) -> Result<Envelope<'_>, EnvelopeError> {
+    // A list would be read as the names in their order.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(EnvelopeError::Malformed);
+    }
     let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|_| EnvelopeError::Malformed)?;
     let body = wire.body.map(RawValue::get).unwrap_or_default();
     if usize::try_from(max_body).is_ok_and(|max| body.len() > max) {
@@ -83,7 +87,21 @@ mod tests {
 
     #[test]
     fn what_is_not_one_object_is_malformed() {
-        for text in ["", " ", "[]x", "{}{}", "{} x", "{", "3", "[1]", r#"{"taskId":1}"#, r#"{"body":}"#, "\u{feff}{}"] {
+        for text in [
+            "",
+            " ",
+            "[]",
+            "null",
+            "[]x",
+            "{}{}",
+            "{} x",
+            "{",
+            "3",
+            "[1]",
+            r#"{"taskId":1}"#,
+            r#"{"body":}"#,
+            "\u{feff}{}",
+        ] {
             assert_eq!(read(text.as_bytes(), 100), Err(EnvelopeError::Malformed), "{text:?}");
         }
         assert_eq!(read(b"{\"body\":\"\xff\"}", 100), Err(EnvelopeError::Malformed));
