@@ -15,7 +15,7 @@ use kandev_host::{
     domain::{consent::Terms, id::PluginId},
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
-    http::{self, Hub, OperatorToken, RequestFigures, Room, Services, Tasks},
+    http::{self, Browser, Hub, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
     platform::{Platform, event_writer::EventWriter, inbox::Inbox, publisher::Publisher},
     process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
@@ -135,7 +135,9 @@ impl World {
             earlier_lines: BTreeMap::new(),
         });
         let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
+        let browser = Browser::new(&config, &db, &writer);
         let services = Services {
+            browser,
             registry: registry.clone(),
             settings,
             events: writer,

@@ -17,7 +17,7 @@ pub use board::{Board, callable};
 pub use database::Database;
 pub use files::FileServer;
 pub use guest::Guest;
-pub use host::{Host, Settings};
+pub use host::{Host, Settings, TOKEN};
 pub use openssl::{OpensslKey, has_openssl};
 pub use package::Package;
 pub use process::{Signal, alive, kill};
