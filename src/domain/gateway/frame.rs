@@ -105,6 +105,10 @@ pub fn parse(text: &str) -> Result<Request, BadFrame> {
         message: message.to_owned(),
     };
     let shape = "a frame must be a JSON object with type, action and payload";
+    // A list would be read as the fields of an object in their order.
+    if !text.trim_start().starts_with('{') {
+        return Err(bad(&None, "", shape));
+    }
     let raw: Raw = serde_json::from_str(text).map_err(|_| bad(&None, "", shape))?;
     let short = |text: String| (text.len() <= MAX_NAME_BYTES).then_some(text);
     let id = match raw.id {

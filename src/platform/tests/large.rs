@@ -4,7 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 use crate::{
-    domain::platform::{message::MessageFilter, refusal::Class, session::SessionFilter, task::TaskFilter},
+    domain::platform::{
+        message::MessageFilter,
+        refusal::Class,
+        session::SessionFilter,
+        task::{Show, TaskFilter},
+    },
     platform::seed::{Plan, seed},
     store::{
         db::{
@@ -21,7 +26,13 @@ const ROWS: u64 = 40;
 /// Tasks, sessions and messages of a workspace.
 async fn sizes(world: &World, workspace: &Workspace) -> [u64; 3] {
     let (scope, ids) = (Scope::Workspaces(vec![workspace.id.clone()]), vec![workspace.id.clone()]);
-    let tasks = TaskFilter { workspace_ids: ids.clone(), ..TaskFilter::default() };
+    let tasks = TaskFilter {
+        workspace_ids: ids.clone(),
+        ephemeral: Show::With,
+        archived: Show::With,
+        internal: Show::With,
+        ..TaskFilter::default()
+    };
     let sessions = SessionFilter { workspace_ids: ids, ..SessionFilter::default() };
     [
         world.store.count_tasks(&scope, &tasks).await.unwrap(),
