@@ -57,7 +57,7 @@ fn every_failpoint_is_in_the_runtime_semantics() {
 
 #[test]
 fn every_setting_is_in_the_configuration() {
-    let files = ["config.rs", "config/observing.rs", "config/plugins.rs"];
+    let files = ["config.rs", "config/timing.rs", "config/limits.rs", "config/observing.rs", "config/plugins.rs"];
     let text = files.map(|name| fs::read_to_string(root().join("src").join(name)).expect("settings")).concat();
     let found = ["Config", "Timing", "Limits"].map(|name| fields(&text, name)).concat();
     assert!(found.contains(&"ping_interval") && found.contains(&"log_lines"), "the settings were not found");
