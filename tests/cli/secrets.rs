@@ -29,7 +29,9 @@ async fn a_secrets_whole_life() {
     std::fs::write(desk.path().join("value"), "hunter3").unwrap();
     let again = desk.run(&["secret", "set", "token", "--file", "value"]).expect(0);
     assert_eq!(again.out, format!("token is kept, its id is {id}\n"), "the same secret");
-    let elsewhere = desk.run(&["secret", "set", "token", "--file", "value", "--workspace", "w"]).expect(0);
+    let workspace = host.post("/api/v1/workspaces", json!({"name": "w"})).await.expect(200);
+    let workspace = workspace["id"].as_str().expect("an id");
+    let elsewhere = desk.run(&["secret", "set", "token", "--file", "value", "--workspace", workspace]).expect(0);
     assert_ne!(elsewhere.out, again.out, "a workspace has its own");
     let several = desk.run(&["secret", "share", "token", "demo"]).expect(4);
     assert!(several.err.starts_with("kandev-host: several secrets are called \"token\""), "{}", several.err);
