@@ -18,7 +18,7 @@ use actix_web::{
     dev::{Payload, ServiceRequest, ServiceResponse},
     error::PayloadError,
     http::{
-        ConnectionType,
+        ConnectionType, StatusCode,
         header::{self, HeaderMap},
     },
     middleware::Next,
@@ -26,16 +26,25 @@ use actix_web::{
 };
 use futures_util::{Stream, StreamExt, stream};
 
+use super::ws;
+
 /// The middleware.
 pub async fn hold_unread_body(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let upgrade = request.headers().contains_key(header::UPGRADE);
+    if upgrade && request.path() == ws::PATH {
+        let mut answer = next.call(request).await?.map_into_boxed_body();
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            answer.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+        }
+        return Ok(answer);
+    }
     let payload = request.take_payload();
     if matches!(payload, Payload::None) {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
-    let upgrade = request.headers().contains_key(header::UPGRADE);
     let payload = if upgrade { declared_part(request.headers(), payload) } else { payload };
     let shared = Shared(Rc::new(RefCell::new(Unread { payload, ended: false })));
     request.set_payload(Payload::Stream { payload: Box::pin(shared.clone()) });
@@ -50,7 +59,7 @@ pub async fn hold_unread_body(
     Ok(answer.map_body(|_, body| Holding { body: body.boxed(), _unread: shared }.boxed()))
 }
 
-/// The host offers no upgrade, so a request that asks for one is answered as if it did not. actix would take everything
+/// Elsewhere the host offers no upgrade, so a request that asks for one is answered as if it did not. actix would take everything
 /// that follows such a request for its body: only as much is as it declares.
 fn declared_part(headers: &HeaderMap, payload: Payload) -> Payload {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

@@ -11,7 +11,6 @@ use std::rc::Rc;
 
 use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
-    http::StatusCode,
     web::{self, Data},
 };
 
@@ -25,7 +24,10 @@ use super::{
 };
 use crate::domain::{action::Action, principal::Principal};
 
-pub static ROUTES: &[Endpoint] = &[get("/ws", Action::GatewayConnect, || web::to(open))
+/// Where it is.
+pub const PATH: &str = "/ws";
+
+pub static ROUTES: &[Endpoint] = &[get(PATH, Action::GatewayConnect, || web::to(open))
     .about("Live news and requests over a WebSocket")
     .query::<Parameters>()
     .gives_of(101, Content::Empty)
@@ -49,18 +51,10 @@ async fn open(
     let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
     let inside = request.app_data::<Rc<Inside>>().ok_or(ApiError::NotReady)?;
     let seat = services.hub.sit(&principal.to_string()).ok_or(ApiError::TooManyConnections)?;
-    let (answer, session, messages) = actix_ws::handle(&request, body).map_err(not_an_upgrade)?;
+    let no_upgrade = |error: actix_web::Error| ApiError::NoUpgrade(error.to_string());
+    let (answer, session, messages) = actix_ws::handle(&request, body).map_err(no_upgrade)?;
     let connection = connection::Connection::new(seat, session, &services, Rc::clone(inside), principal);
     #[expect(clippy::disallowed_methods, reason = "it ends with the connection, and every connection with the host")]
     actix_web::rt::spawn(connection.run(messages));
     Ok(answer)
-}
-
-fn not_an_upgrade(error: actix_web::Error) -> ApiError {
-    match error.as_response_error().status_code() {
-        StatusCode::UPGRADE_REQUIRED | StatusCode::BAD_REQUEST | StatusCode::METHOD_NOT_ALLOWED => {
-            ApiError::NoUpgrade(error.to_string())
-        }
-        _ => ApiError::Lost,
-    }
 }
