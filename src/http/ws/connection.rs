@@ -158,7 +158,7 @@ impl Connection {
     }
 
     fn let_go(&self) -> End {
-        self.seat.fell_behind();
+        self.seat.let_go();
         End(CloseCode::Policy, "it did not read what it was sent; connect again and look at what there is")
     }
 }

@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicU64, Ordering},
     },
 };
 
@@ -52,7 +52,6 @@ struct Member {
     user: String,
     interests: Interests,
     line: mpsc::Sender<ByteString>,
-    behind: Arc<AtomicBool>,
 }
 
 /// The place of one connection; dropped, it is free again.
@@ -61,7 +60,6 @@ pub struct Seat {
     number: u64,
     /// Frames for it. Ends when it fell behind.
     pub frames: mpsc::Receiver<ByteString>,
-    behind: Arc<AtomicBool>,
 }
 
 impl Hub {
@@ -92,10 +90,8 @@ impl Hub {
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
         let (line, frames) = mpsc::channel(self.line);
-        let behind = Arc::new(AtomicBool::new(false));
-        let interests = Interests::default();
-        members.insert(number, Member { user: user.to_owned(), interests, line, behind: Arc::clone(&behind) });
-        Some(Seat { hub: self.clone(), number, frames, behind })
+        members.insert(number, Member { user: user.to_owned(), interests: Interests::default(), line });
+        Some(Seat { hub: self.clone(), number, frames })
     }
 
     /// Connections now, and how many were let go since the start because they did not read.
@@ -133,13 +129,9 @@ impl Seat {
         }
     }
 
-    /// Counts this connection among those that did not read; true when its line was full.
-    pub fn fell_behind(&self) -> bool {
-        let behind = self.behind.load(Ordering::Relaxed);
-        if behind {
-            self.hub.slow.fetch_add(1, Ordering::Relaxed);
-        }
-        behind
+    /// Counts this connection among those that did not read.
+    pub fn let_go(&self) {
+        self.hub.slow.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Where it sits.
@@ -192,13 +184,8 @@ fn hand_out(members: &Mutex<HashMap<u64, Member>>, frame: &ByteString, audience:
         if !member.interests.wants(&member.user, audience, about) {
             return true;
         }
-        match member.line.try_send(frame.clone()) {
-            Ok(()) => true,
-            Err(_) => {
-                member.behind.store(true, Ordering::Relaxed);
-                false
-            }
-        }
+        // Without its end of the line the connection learns of it when it has sent what there was.
+        member.line.try_send(frame.clone()).is_ok()
     });
 }
 
@@ -268,7 +255,7 @@ mod tests {
         assert_eq!(next(&mut slow).await.unwrap().1, json!({"n": 0}));
         assert_eq!(next(&mut slow).await.unwrap().1, json!({"n": 1}));
         assert_eq!(next(&mut slow).await, None);
-        assert!(slow.fell_behind() && !quick.fell_behind());
+        slow.let_go();
         assert_eq!(hub.figures(), (1, 1));
     }
 
