@@ -20,7 +20,7 @@ use crate::{
     domain::{
         gateway::{
             frame::{self, Code, Request},
-            request::{Asked, asked},
+            request::{Asked, Call, asked},
         },
         principal::Principal,
     },
@@ -93,9 +93,9 @@ impl Connection {
                     match message {
                         Some(Ok(AggregatedMessage::Text(text))) => match self.take(&text) {
                             Taken::Answer(answer) => self.send(answer.into()).await?,
-                            Taken::Work(request, asked) => {
+                            Taken::Work(request, call) => {
                                 let asker = Rc::clone(&self.asker);
-                                work.push(async move { ByteString::from(asker.answer(&request, asked).await) });
+                                work.push(async move { ByteString::from(asker.answer(&request, call).await) });
                             }
                         },
                         Some(Ok(AggregatedMessage::Binary(_))) => {
@@ -144,7 +144,7 @@ impl Connection {
                 self.seat.leave(topic, &id);
                 Taken::Answer(response(&request, DONE.to_owned()))
             }
-            Ok(rest @ Asked::Rest(_)) => Taken::Work(request, rest),
+            Ok(Asked::Rest(call)) => Taken::Work(Box::new(request), call),
             Err((code, text)) => Taken::Answer(refusal(&request, code, &text)),
         }
     }
@@ -166,12 +166,11 @@ impl Connection {
 /// What becomes of a message.
 enum Taken {
     Answer(String),
-    Work(Request, Asked),
+    Work(Box<Request>, Call),
 }
 
 impl Asker {
-    async fn answer(&self, request: &Request, asked: Asked) -> String {
-        let Asked::Rest(call) = asked else { return response(request, DONE.to_owned()) };
+    async fn answer(&self, request: &Request, call: Call) -> String {
         match self.inside.ask(self.principal, call, &request.metadata, self.frame_bytes).await {
             Ok(answer) if (200..300).contains(&answer.status) => response(request, answer.body),
             Ok(answer) => refused(request, answer.status, answer.body),
