@@ -85,7 +85,7 @@ impl Workspaces {
     /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
     /// for all that goes with it.
     ///
-    /// One with few rows goes in one transaction. Of a large one the tasks go first ([`clearing`]), each told by its
+    /// One with few rows goes in one transaction. Of a large one the tasks go first (`clearing`), each told by its
     /// `task.deleted`; it is marked before, takes no new tasks and no changes from then on, and is told of as deleted when
     /// it is gone. It is not hidden meanwhile: that would cost every read a look at whose each row is, for something that
     /// happens seldom and takes seconds. What a host that ends leaves of it the next one deletes

@@ -261,7 +261,7 @@ impl Work {
         Ok(())
     }
 
-    /// The parts of these tasks, the oldest first for each [`CHUNK`] of them, locked until the work is done.
+    /// The parts of these tasks, the oldest first for each `CHUNK` of them, locked until the work is done.
     pub async fn children_of(&self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
         let mut rows = Vec::new();
         for ids in ids.chunks(CHUNK) {
