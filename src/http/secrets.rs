@@ -35,7 +35,7 @@ pub static ROUTES: &[Endpoint] = &[
         .body::<Fields>()
         .needs(&["name"])
         .gives::<Item>(201)
-        .refuses(&[409]),
+        .refuses(&[404, 409]),
     get("/api/v1/secrets/{id}", Action::SecretRead, || web::to(read))
         .about("One secret, without its value")
         .gives::<Item>(200),
