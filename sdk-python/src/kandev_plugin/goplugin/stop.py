@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+_WAKE_S = 0.5
+
 
 class Stop:
     """Set once, by Shutdown. Threads wait for it, and what must end with it registers how."""
@@ -24,7 +26,9 @@ class Stop:
 
     def wait(self) -> None:
         """Returns when serving ends."""
-        self._set.wait()
+        # Not for ever in one go: a signal that the kernel gave another thread is handled when this one wakes.
+        while not self._set.wait(_WAKE_S):
+            pass
 
     def on_set(self, act: Callable[[], None]) -> None:
         """Runs `act` when serving ends; at once when it has ended."""
