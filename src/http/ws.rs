@@ -50,7 +50,7 @@ async fn open(
 ) -> Result<HttpResponse, ApiError> {
     let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
     let inside = request.app_data::<Rc<Inside>>().ok_or(ApiError::NotReady)?;
-    let seat = services.hub.sit(&principal.to_string()).ok_or(ApiError::TooManyConnections)?;
+    let seat = services.hub.sit(principal.user_id().unwrap_or_default()).ok_or(ApiError::TooManyConnections)?;
     let no_upgrade = |error: actix_web::Error| ApiError::NoUpgrade(error.to_string());
     let (answer, session, messages) = actix_ws::handle(&request, body).map_err(no_upgrade)?;
     let connection = connection::Connection::new(seat, session, &services, Rc::clone(inside), principal);

@@ -44,7 +44,7 @@ pub struct Hub {
     line: usize,
     stop: CancellationToken,
     slow: Arc<AtomicU64>,
-    _task: Arc<Mutex<Option<AbortOnDropHandle<()>>>>,
+    _task: Arc<AbortOnDropHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -66,20 +66,17 @@ impl Hub {
     /// Follows the bus from now on. At most `limits.ws_connections` sit in it, each with a line of `limits.ws_queue`
     /// frames. Must be called on a tokio runtime.
     pub fn start(bus: &EventBusHandle, limits: &Limits) -> Self {
-        let hub = Self {
-            members: Arc::default(),
+        let members = Arc::default();
+        let task = tokio::spawn(follow(Arc::clone(&members), bus.listen(">", limits.event_queue)));
+        Self {
+            members,
             last: Arc::default(),
             most: limits.ws_connections,
             line: limits.ws_queue,
             stop: CancellationToken::new(),
             slow: Arc::default(),
-            _task: Arc::default(),
-        };
-        let members = Arc::clone(&hub.members);
-        let listener = bus.listen(">", limits.event_queue);
-        let task = AbortOnDropHandle::new(tokio::spawn(follow(members, listener)));
-        *hub._task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
-        hub
+            _task: Arc::new(AbortOnDropHandle::new(task)),
+        }
     }
 
     /// A place for a connection of `user`; none when all are taken, or when the host stops.
