@@ -8,6 +8,16 @@ set -eu
 
 cd "$(dirname "$0")/.."
 scripts/ensure-tools.sh
+# For the row `bundle`, which says so and fails when there is none.
+case "$*" in
+*--rows*bundle*) nginx=wanted ;;
+*--rows*) nginx= ;;
+*) nginx=wanted ;;
+esac
+if [ -n "$nginx" ]; then
+    KANDEV_NGINX=$(scripts/ensure-nginx.sh) || KANDEV_NGINX=
+    export KANDEV_NGINX
+fi
 target=${CARGO_TARGET_DIR:-target}
 cargo build --quiet --release -p kandev-host -p kandev-benches --bins
 mkdir -p "$target/bench"

@@ -3,23 +3,20 @@
 
 use std::{net::SocketAddr, path::Path};
 
-use actix_web::{App, HttpResponse, HttpServer, dev::ServerHandle, error, web};
+use actix_web::{HttpResponse, dev::ServerHandle, error, web};
 use kandev_host::{
     config::Config,
     domain::platform::{micros, page::PageRequest, workspace::WorkspaceDraft},
     platform::{By, Platform},
     store::{db::Db, platform::PlatformStore},
 };
-use sea_orm::sqlx::{
-    self, ConnectOptions,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous},
-};
+use sea_orm::sqlx::{self, SqlitePool};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use time::{OffsetDateTime, format_description::well_known::Rfc3339};
 use uuid::Uuid;
 
-use crate::Outcome;
+use crate::{Outcome, bare};
 
 /// Request path of the handler.
 pub const PATH: &str = "/tasks";
@@ -57,24 +54,10 @@ struct NewTask {
 pub async fn serve(folder: &Path, config: &Config) -> Outcome<(SocketAddr, ServerHandle)> {
     let path = folder.join("bare.db");
     let board = board(&path, config).await?;
-    let options = SqliteConnectOptions::new()
-        .filename(&path)
-        .journal_mode(SqliteJournalMode::Wal)
-        .synchronous(SqliteSynchronous::Normal)
-        .foreign_keys(true)
-        .disable_statement_logging();
-    let pool = SqlitePoolOptions::new().test_before_acquire(false).max_connections(1).connect_with(options).await?;
-    let bare = web::Data::new(Bare { pool, board });
-    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
-    let address = listener.local_addr()?;
-    let server = HttpServer::new(move || App::new().app_data(bare.clone()).route(PATH, web::post().to(create)))
-        .workers(config.limits.http_workers)
-        .disable_signals()
-        .listen(listener)?
-        .run();
-    let handle = server.handle();
-    tokio::spawn(server);
-    Ok((address, handle))
+    let bare = web::Data::new(Bare { pool: bare::writer(&path).await?, board });
+    bare::serve(config.limits.http_workers, move |routes| {
+        routes.app_data(bare.clone()).route(PATH, web::post().to(create));
+    })
 }
 
 /// A new database with one workspace.

@@ -1,7 +1,8 @@
 //! The plugin that is measured with: it answers at once, so that what is measured is the way to it and back.
 //!
-//! Events are acknowledged, the webhook `echo` answers its body, the webhooks `state` and `config` make GetState and
-//! GetConfig calls to the host and answer how long they took, `set` and `get` write and read one number.
+//! Events are acknowledged, every action and the webhook `echo` answer their body, `count` answers how many bytes it has, the
+//! webhooks `state` and `config` make GetState and GetConfig calls to the host and answer how long they took, `set` and
+//! `get` write and read one number.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -195,6 +196,7 @@ impl Plugin for Guest {
         let v1::WebhookRequest { webhook_key, body, .. } = request.into_inner();
         let headers = [("content-type".to_owned(), "application/octet-stream".to_owned())].into();
         let body = match webhook_key.as_str() {
+            "count" => body.len().to_string().into(),
             "state" => self.state_run(asked(&body)?).await?.as_nanos().to_string().into(),
             "config" => self.config_run(asked(&body)?).await?.as_nanos().to_string().into(),
             "get" => self.get(asked::<Get>(&body)?.key).await?.to_string().into(),
@@ -206,9 +208,11 @@ impl Plugin for Guest {
 
     async fn handle_action(
         &self,
-        _: Request<v1::PluginActionRequest>,
+        request: Request<v1::PluginActionRequest>,
     ) -> Result<Response<v1::PluginActionResponse>, Status> {
-        unsupported()
+        let body = request.into_inner().body;
+        let headers = [("content-type".to_owned(), "application/json".to_owned())].into();
+        Ok(Response::new(v1::PluginActionResponse { status: 200, headers, body }))
     }
 
     async fn search_entity_references(

@@ -3,14 +3,18 @@
 //!
 //! The figures are only worth something in a release build on an otherwise idle machine; `make bench` sees to the first.
 
+mod bare;
 mod bare_state;
 mod bare_task;
+mod bare_user_state;
 mod client;
 mod data;
 mod load;
+mod nginx;
 mod package;
 mod rows;
 mod served;
+mod sockets;
 mod tap;
 mod world;
 
@@ -37,6 +41,9 @@ enum Command {
     /// Sends requests (used by the bench itself)
     #[command(hide = true)]
     Load(load::Load),
+    /// Listens to live connections (used by the bench itself)
+    #[command(hide = true)]
+    Sockets(sockets::Sockets),
     /// Draws a flame graph from `perf script` on standard input; see scripts/flame.sh
     Flame(flame::Flame),
 }
@@ -97,6 +104,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Some(Command::Load(load)) => load::run(load).map(|()| true),
+        Some(Command::Sockets(sockets)) => sockets::run(sockets).map(|()| true),
         Some(Command::Flame(flame)) => flame::run(flame).map(|()| true),
         None => measure(&cli.options),
     };

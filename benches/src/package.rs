@@ -102,9 +102,12 @@ fn manifest(Of { id, version, more }: Of<'_>) -> String {
          capabilities:\n\
          \x20 events: [\"bench.*\", \"bench.{id}.*\", \"task.created\"]\n\
          \x20 state: true\n\
+         \x20 user_state: true\n\
          webhooks:\n\
          \x20 - key: echo\n\
          \x20   description: Answers its body\n\
+         \x20 - key: count\n\
+         \x20   description: Answers how many bytes its body has\n\
          \x20 - key: state\n\
          \x20   description: Makes GetState calls\n\
          \x20 - key: config\n\

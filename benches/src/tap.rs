@@ -116,12 +116,16 @@ impl PluginClient for Counting {
         self.client.handle_webhook(request, deadline)
     }
 
-    async fn handle_action(
-        &self,
+    fn handle_action<'client, 'call>(
+        &'client self,
         request: v1::PluginActionRequest,
         deadline: Duration,
-    ) -> Result<v1::PluginActionResponse, CallError> {
-        self.client.handle_action(request, deadline).await
+    ) -> Pin<Box<dyn Future<Output = Result<v1::PluginActionResponse, CallError>> + Send + 'call>>
+    where
+        'client: 'call,
+        Self: 'call,
+    {
+        self.client.handle_action(request, deadline)
     }
 
     async fn invoke_agent_tool(

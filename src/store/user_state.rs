@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// What an entry costs beside its texts, in bytes: so that a quota bounds the number of entries too.
-const ENTRY_BYTES: usize = 64;
+pub const ENTRY_BYTES: usize = 64;
 
 /// Reads one value. Written out for both databases, as every frequent statement is (`plugin_state`).
 const GET: &str = r#"SELECT "value", "updated_at" FROM "plugin_user_state" WHERE "plugin_id" = $1 AND "user_id" = $2
@@ -39,8 +39,8 @@ const GET: &str = r#"SELECT "value", "updated_at" FROM "plugin_user_state" WHERE
 
 /// Writes one entry, if nobody wrote after $10 and the user's entries together have at most $9 bytes then; an entry that
 /// does not grow always has room. Its stamp grows even when the clock goes back. No row comes back when a condition is
-/// not met.
-const PUT: &str = r#"INSERT INTO "plugin_user_state"
+/// not met. Public for the bench, which runs it without the host around it.
+pub const PUT: &str = r#"INSERT INTO "plugin_user_state"
     ("plugin_id", "user_id", "scope", "scope_id", "key", "value", "size_bytes", "updated_at")
     SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE $7 <= $9 - COALESCE((SELECT SUM("size_bytes") FROM "plugin_user_state"
             WHERE "plugin_id" = $1 AND "user_id" = $2 AND NOT ("scope" = $3 AND "scope_id" = $4 AND "key" = $5)), 0)

@@ -25,11 +25,12 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
     let (address, server) = bare_task::serve(folder.path(), &alone.config).await?;
     let load = |address, path: &str| Load {
         address,
+        method: "POST".to_owned(),
         path: path.to_owned(),
         connections: CONNECTIONS,
         requests: REQUESTS,
+        answer: None,
         body: BODY.to_owned(),
-        echo: false,
     };
     let bare = load(address, bare_task::PATH);
     let own = load(alone.address, "/api/v1/tasks");

@@ -1,5 +1,7 @@
 //! The rows of the table, one file for each kind of measurement.
 
+mod action;
+mod bundle;
 mod config;
 mod create;
 mod delivery;
@@ -7,6 +9,7 @@ mod event;
 mod exit;
 mod frozen;
 mod install;
+mod live;
 mod memory;
 mod mixed;
 mod reads;
@@ -14,6 +17,7 @@ mod savers;
 mod spawn;
 mod state;
 mod upgrade;
+mod user_state;
 mod webhook;
 
 use std::{future::Future, pin::Pin};
@@ -32,7 +36,9 @@ static ROWS: &[Row] = &[
     Row { name: "delivery", run: |options| Box::pin(delivery::one(options)) },
     Row { name: "delivery-8", run: |options| Box::pin(delivery::eight(options)) },
     Row { name: "get-state", run: |options| Box::pin(state::run(options)) },
-    Row { name: "webhook", run: |options| Box::pin(webhook::run(options)) },
+    Row { name: "webhook", run: |options| Box::pin(webhook::small(options)) },
+    Row { name: "webhook-4m", run: |options| Box::pin(webhook::large(options)) },
+    Row { name: "action", run: |options| Box::pin(action::run(options)) },
     Row { name: "exit", run: |options| Box::pin(exit::run(options)) },
     Row { name: "spawn", run: |options| Box::pin(spawn::run(options)) },
     Row { name: "memory", run: |options| Box::pin(memory::run(options)) },
@@ -45,6 +51,9 @@ static ROWS: &[Row] = &[
     Row { name: "code-stats", run: |options| Box::pin(reads::code_stats(options)) },
     Row { name: "event", run: |options| Box::pin(event::run(options)) },
     Row { name: "create", run: |options| Box::pin(create::run(options)) },
+    Row { name: "user-state", run: |options| Box::pin(user_state::run(options)) },
+    Row { name: "bundle", run: |options| Box::pin(bundle::run(options)) },
+    Row { name: "ws-1000", run: |options| Box::pin(live::run(options)) },
     Row { name: "memory-load", run: |options| Box::pin(mixed::run(options)) },
     Row { name: "upgrade", run: |options| Box::pin(upgrade::run(options)) },
 ];
