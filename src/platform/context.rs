@@ -36,8 +36,8 @@ impl Platform {
         match wanted {
             Wanted::Nowhere => Ok(Place::default()),
             Wanted::Workspace(id) => {
-                let workspace = self.workspaces.get(scope, id).await.map_err(or(Misplaced::NoWorkspace))?;
-                Ok(Place { workspace: workspace.id, ..Place::default() })
+                self.workspaces.see(scope, id).await.map_err(or(Misplaced::NoWorkspace))?;
+                Ok(Place { workspace: id.clone(), ..Place::default() })
             }
             Wanted::Repository { workspace, repository } => {
                 let found = self.repositories.get(scope, repository).await.map_err(or(Misplaced::NoRepository))?;

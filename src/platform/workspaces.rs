@@ -44,6 +44,11 @@ impl Workspaces {
         self.store.find(scope, id).await
     }
 
+    /// Whether there is one: refused as not found when not. For what asks again and again.
+    pub async fn see(&self, scope: &Scope, id: &str) -> Result<(), PlatformError> {
+        self.store.see_workspace(scope, id).await
+    }
+
     /// A new workspace with the default board. Tells `workspace.created`, `workflow.created` and `workflow_step.created`.
     pub async fn create(&self, by: &By, draft: &WorkspaceDraft) -> Result<Workspace, PlatformError> {
         let id = &new_id();

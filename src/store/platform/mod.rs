@@ -11,6 +11,7 @@ mod clearing;
 mod code_stats;
 mod error;
 mod event_log;
+mod lately;
 mod listing;
 mod messages;
 mod once;
@@ -33,6 +34,7 @@ use std::sync::{
 use sea_orm::EntityTrait;
 use tokio::sync::Notify;
 
+use self::lately::Lately;
 use super::db::Db;
 use crate::domain::platform::{Scope, refusal::Refusal};
 
@@ -55,6 +57,7 @@ pub struct PlatformStore {
     written: Arc<AtomicU64>,
     answered: Arc<AtomicU64>,
     closing: Arc<AtomicBool>,
+    lately: Lately,
 }
 
 impl PlatformStore {
@@ -66,6 +69,7 @@ impl PlatformStore {
             written: Arc::default(),
             answered: Arc::default(),
             closing: Arc::default(),
+            lately: Lately::default(),
         }
     }
 

@@ -3,7 +3,10 @@
 //! Rows and events are committed together or not at all. The events are written last, under a lock that PostgreSQL holds
 //! until the commit, so that their numbers are in the order of the commits on both databases.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use sea_orm::{
     ActiveModelTrait,
@@ -17,14 +20,21 @@ use uuid::Uuid;
 
 use super::{
     PlatformError, PlatformStore, Record,
+    lately::Lately,
     once::{self, Once},
     record, sight,
 };
 use crate::{
-    domain::platform::{Scope, event::NewEvent, micros, refusal::Refusal, whole_micros},
+    domain::platform::{
+        Scope,
+        event::NewEvent,
+        micros,
+        refusal::{Kind, Refusal},
+        whole_micros,
+    },
     entities::event_log,
     failpoint,
-    store::db::{Db, DbFault},
+    store::db::DbFault,
 };
 
 /// Key of the advisory lock under which PostgreSQL writes the log; any number that is ours.
@@ -45,6 +55,8 @@ struct Inner {
     unit: Uuid,
     now: OnceLock<OffsetDateTime>,
     events: Mutex<Vec<NewEvent>>,
+    lately: Lately,
+    takes_workspace: AtomicBool,
 }
 
 impl PlatformStore {
@@ -88,7 +100,7 @@ impl PlatformStore {
             self.told(0);
             return Ok(earlier);
         }
-        let open = Work::begin(&self.db, scope, unit).await?;
+        let open = Work::begin(self, scope, unit).await?;
         if let Some(once) = once
             && let Some(answer) = once::recall(open.transaction(), once).await?
         {
@@ -117,9 +129,16 @@ impl PlatformStore {
 }
 
 impl Work {
-    async fn begin(db: &Db, scope: &Scope, unit: Uuid) -> Result<Self, PlatformError> {
-        let transaction = db.begin_write().await?;
-        let inner = Inner { transaction, scope: scope.clone(), unit, now: OnceLock::new(), events: Mutex::default() };
+    async fn begin(store: &PlatformStore, scope: &Scope, unit: Uuid) -> Result<Self, PlatformError> {
+        let inner = Inner {
+            transaction: store.db.begin_write().await?,
+            scope: scope.clone(),
+            unit,
+            now: OnceLock::new(),
+            events: Mutex::default(),
+            lately: store.lately.clone(),
+            takes_workspace: AtomicBool::default(),
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -184,6 +203,9 @@ impl Work {
 
     /// The row goes, and what belongs to it.
     pub async fn delete<R: Record>(&self, id: &str) -> Result<(), PlatformError> {
+        if R::KIND == Kind::Workspace {
+            self.inner.takes_workspace.store(true, Ordering::Relaxed);
+        }
         R::Entity::delete_by_id(id.to_owned()).exec(self.transaction()).await?;
         Ok(())
     }
@@ -213,7 +235,12 @@ impl Work {
         let Some(inner) = Arc::into_inner(self.inner) else {
             return Err(DbFault::Statement("a unit of work outlives its work".to_owned()).into());
         };
-        Ok(inner.transaction.commit().await?)
+        let leaving = inner.takes_workspace.into_inner().then(|| inner.lately.leaving());
+        inner.transaction.commit().await?;
+        if let Some(leaving) = leaving {
+            leaving.done();
+        }
+        Ok(())
     }
 }
 
