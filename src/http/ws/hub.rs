@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -17,7 +17,7 @@ use prost_types::{Struct, value::Kind};
 use serde_json::json;
 use time::OffsetDateTime;
 use tokio::sync::mpsc;
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::{
     actors::{
@@ -42,7 +42,7 @@ pub struct Hub {
     last: Arc<AtomicU64>,
     most: usize,
     line: usize,
-    stop: CancellationToken,
+    closed: Arc<AtomicBool>,
     slow: Arc<AtomicU64>,
     _task: Arc<AbortOnDropHandle<()>>,
 }
@@ -58,7 +58,7 @@ struct Member {
 pub struct Seat {
     hub: Hub,
     number: u64,
-    /// Frames for it. Ends when it fell behind.
+    /// Frames for it. Ends when it fell behind, and when the hub is closed.
     pub frames: mpsc::Receiver<ByteString>,
 }
 
@@ -73,7 +73,7 @@ impl Hub {
             last: Arc::default(),
             most: limits.ws_connections,
             line: limits.ws_queue,
-            stop: CancellationToken::new(),
+            closed: Arc::default(),
             slow: Arc::default(),
             _task: Arc::new(AbortOnDropHandle::new(task)),
         }
@@ -82,7 +82,7 @@ impl Hub {
     /// A place for a connection of `user`; none when all are taken, or when the host stops.
     pub fn sit(&self, user: &str) -> Option<Seat> {
         let mut members = lock(&self.members);
-        if members.len() >= self.most || self.stop.is_cancelled() {
+        if members.len() >= self.most || self.is_closed() {
             return None;
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
@@ -96,14 +96,15 @@ impl Hub {
         (lock(&self.members).len(), self.slow.load(Ordering::Relaxed))
     }
 
-    /// Every connection is to end, and none begins.
+    /// Every connection is to end, and none begins: their lines end, so that each learns of it where it waits anyway.
     pub fn close(&self) {
-        self.stop.cancel();
+        self.closed.store(true, Ordering::Relaxed);
+        lock(&self.members).clear();
     }
 
-    /// Done when every connection is to end.
-    pub async fn closed(&self) {
-        self.stop.cancelled().await;
+    /// Whether every connection is to end.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
     }
 }
 
@@ -263,7 +264,18 @@ mod tests {
         assert!(hub.sit("me").is_none());
         drop(seat);
         assert!(hub.sit("me").is_some());
+    }
+
+    #[tokio::test]
+    async fn a_close_ends_every_line_and_nobody_sits_down_any_more() {
+        let (hub, _bus) = hub(10, 10);
+        let mut seats = [hub.sit("me").unwrap(), hub.sit("you").unwrap()];
+        assert!(!hub.is_closed());
         hub.close();
+        for seat in &mut seats {
+            assert_eq!(next(seat).await, None);
+            assert!(seat.hub().is_closed());
+        }
         assert!(hub.sit("me").is_none());
     }
 }
