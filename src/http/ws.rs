@@ -53,7 +53,7 @@ async fn open(
     let seat = services.hub.sit(principal.user_id().unwrap_or_default()).ok_or(ApiError::TooManyConnections)?;
     let no_upgrade = |error: actix_web::Error| ApiError::NoUpgrade(error.to_string());
     let (answer, session, messages) = actix_ws::handle(&request, body).map_err(no_upgrade)?;
-    let connection = connection::Connection::new(seat, session, services, Rc::clone(inside), principal);
+    let connection = connection::Connection::new(seat, session, &services, Rc::clone(inside), principal);
     #[expect(clippy::disallowed_methods, reason = "it ends with the connection, and every connection with the host")]
     actix_web::rt::spawn(connection.run(messages));
     Ok(answer)

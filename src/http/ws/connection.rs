@@ -3,7 +3,6 @@
 
 use std::rc::Rc;
 
-use actix_web::web::Data;
 use actix_ws::{AggregatedMessage, CloseCode, CloseReason, MessageStream, Session};
 use bytestring::ByteString;
 use futures_util::{StreamExt, stream::FuturesUnordered};
@@ -17,7 +16,7 @@ use super::{
     inside::{Inside, NoAnswer},
 };
 use crate::{
-    config::Timing,
+    config::{Limits, Timing},
     domain::{
         gateway::{
             frame::{self, Code, Request},
@@ -38,7 +37,7 @@ pub struct Connection {
     seat: Seat,
     session: Session,
     asker: Rc<Asker>,
-    services: Data<Services>,
+    timing: Timing,
     frame_bytes: usize,
 }
 
@@ -53,27 +52,22 @@ struct Asker {
 struct End(CloseCode, &'static str);
 
 impl Connection {
-    pub fn new(
-        seat: Seat,
-        session: Session,
-        services: Data<Services>,
-        inside: Rc<Inside>,
-        principal: Principal,
-    ) -> Self {
-        let frame_bytes = usize::try_from(services.limits.ws_frame_bytes).unwrap_or(usize::MAX);
+    pub fn new(seat: Seat, session: Session, services: &Services, inside: Rc<Inside>, principal: Principal) -> Self {
+        let Limits { ws_frame_bytes, .. } = services.limits;
+        let frame_bytes = usize::try_from(ws_frame_bytes).unwrap_or(usize::MAX);
         let asker = Rc::new(Asker { inside, principal, frame_bytes });
-        Self { seat, session, asker, services, frame_bytes }
+        Self { seat, session, asker, timing: services.timing.clone(), frame_bytes }
     }
 
     /// Until it ends.
     pub async fn run(mut self, messages: MessageStream) {
         let end = self.talk(messages).await;
-        let Self { session, services, .. } = self;
+        let Self { session, timing, .. } = self;
         if let Err(End(code, text)) = end {
             tracing::debug!(reason = text, "a connection of /ws was ended");
             let reason = CloseReason { code, description: Some(text.to_owned()) };
             // Whoever does not read does not get this either.
-            let _ = timeout(services.timing.linger, session.close(Some(reason))).await;
+            let _ = timeout(timing.linger, session.close(Some(reason))).await;
         }
     }
 
@@ -82,8 +76,7 @@ impl Connection {
         let mut messages =
             messages.max_frame_size(self.frame_bytes).aggregate_continuations().max_continuation_size(self.frame_bytes);
         let mut work = FuturesUnordered::new();
-        let Timing { ws_ping, ws_pong_wait, ws_write, .. } = self.services.timing;
-        let mut pings = interval_at(Instant::now() + ws_ping, ws_ping);
+        let mut pings = interval_at(Instant::now() + self.timing.ws_ping, self.timing.ws_ping);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
         loop {
@@ -108,7 +101,7 @@ impl Connection {
                             return Err(End(CloseCode::Unsupported, "frames must be texts"));
                         }
                         Some(Ok(AggregatedMessage::Ping(bytes))) => {
-                            let _ = timeout(ws_write, self.session.pong(&bytes)).await;
+                            let _ = timeout(self.timing.ws_write, self.session.pong(&bytes)).await;
                         }
                         Some(Ok(AggregatedMessage::Pong(_))) => {}
                         Some(Ok(AggregatedMessage::Close(_))) | None => return Ok(()),
@@ -119,10 +112,10 @@ impl Connection {
                 },
                 _ = pings.tick() => {
                     // Work in hand keeps messages from being read, and pongs with them.
-                    if work.len() < AT_ONCE && heard.elapsed() >= ws_pong_wait {
+                    if work.len() < AT_ONCE && heard.elapsed() >= self.timing.ws_pong_wait {
                         return Err(End(CloseCode::Policy, "no answer to pings"));
                     }
-                    if !matches!(timeout(ws_write, self.session.ping(b"")).await, Ok(Ok(()))) {
+                    if !matches!(timeout(self.timing.ws_write, self.session.ping(b"")).await, Ok(Ok(()))) {
                         return Err(self.let_go());
                     }
                 }
@@ -156,7 +149,7 @@ impl Connection {
     }
 
     async fn send(&mut self, frame: ByteString) -> Result<(), End> {
-        match timeout(self.services.timing.ws_write, self.session.text(frame)).await {
+        match timeout(self.timing.ws_write, self.session.text(frame)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(End(CloseCode::Abnormal, "the client is gone")),
             Err(_) => Err(self.let_go()),

@@ -42,24 +42,6 @@ async fn a_workspace_begins_with_a_board_and_goes_with_everything_in_it(db: Db) 
     assert_eq!(refused(world.platform.workflows.get(&Scope::All, &workflow.id).await).class(), Class::NotFound);
 }
 
-async fn a_workspace_that_was_seen_is_gone_when_its_deletion_is_answered(db: Db) {
-    let world = World::new(db);
-    let (workspaces, by) = (&world.platform.workspaces, By::operator());
-    let (one, other) = (world.workspace("one").await, world.workspace("other").await);
-    let within = Scope::Workspaces(vec![one.id.clone()]);
-    for _ in 0..2 {
-        workspaces.see(&Scope::All, &one.id).await.unwrap();
-        workspaces.see(&Scope::All, &other.id).await.unwrap();
-        workspaces.see(&within, &one.id).await.unwrap();
-    }
-    let hidden = Refusal::not_found(Kind::Workspace, &other.id);
-    assert_eq!(refused(workspaces.see(&within, &other.id).await), hidden);
-    workspaces.delete(&by, &one.id, "one", None).await.unwrap();
-    let gone = Refusal::not_found(Kind::Workspace, &one.id);
-    assert_eq!(refused(workspaces.see(&Scope::All, &one.id).await), gone);
-    workspaces.see(&Scope::All, &other.id).await.unwrap();
-}
-
 async fn workflows_and_steps_keep_their_order_and_their_tasks(db: Db) {
     let world = World::new(db);
     let (workflows, by) = (&world.platform.workflows, By::operator());
@@ -195,10 +177,28 @@ async fn profiles_come_in_the_order_of_their_agents_and_executors(db: Db) {
     assert_eq!(list().await, expected(None), "a vanished executor has no type");
 }
 
+async fn a_workspace_that_was_seen_is_gone_when_its_deletion_is_answered(db: Db) {
+    let world = World::new(db);
+    let (workspaces, by) = (&world.platform.workspaces, By::operator());
+    let (one, other) = (world.workspace("one").await, world.workspace("other").await);
+    let within = Scope::Workspaces(vec![one.id.clone()]);
+    for _ in 0..2 {
+        workspaces.see(&Scope::All, &one.id).await.unwrap();
+        workspaces.see(&Scope::All, &other.id).await.unwrap();
+        workspaces.see(&within, &one.id).await.unwrap();
+    }
+    let hidden = Refusal::not_found(Kind::Workspace, &other.id);
+    assert_eq!(refused(workspaces.see(&within, &other.id).await), hidden);
+    workspaces.delete(&by, &one.id, "one", None).await.unwrap();
+    let gone = Refusal::not_found(Kind::Workspace, &one.id);
+    assert_eq!(refused(workspaces.see(&Scope::All, &one.id).await), gone);
+    workspaces.see(&Scope::All, &other.id).await.unwrap();
+}
+
 on_both_databases!(
     a_workspace_begins_with_a_board_and_goes_with_everything_in_it,
-    a_workspace_that_was_seen_is_gone_when_its_deletion_is_answered,
     workflows_and_steps_keep_their_order_and_their_tasks,
     a_deleted_repository_leaves_the_lists_and_stays_with_its_tasks,
     profiles_come_in_the_order_of_their_agents_and_executors,
+    a_workspace_that_was_seen_is_gone_when_its_deletion_is_answered,
 );

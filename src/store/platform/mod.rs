@@ -11,11 +11,11 @@ mod clearing;
 mod code_stats;
 mod error;
 mod event_log;
-mod lately;
 mod listing;
 mod messages;
 mod once;
 mod placing;
+mod present;
 mod record;
 mod sessions;
 mod sight;
@@ -34,7 +34,7 @@ use std::sync::{
 use sea_orm::EntityTrait;
 use tokio::sync::Notify;
 
-use self::lately::Lately;
+use self::present::Present;
 use super::db::Db;
 use crate::domain::platform::{Scope, refusal::Refusal};
 
@@ -57,7 +57,7 @@ pub struct PlatformStore {
     written: Arc<AtomicU64>,
     answered: Arc<AtomicU64>,
     closing: Arc<AtomicBool>,
-    lately: Lately,
+    present: Present,
 }
 
 impl PlatformStore {
@@ -69,7 +69,7 @@ impl PlatformStore {
             written: Arc::default(),
             answered: Arc::default(),
             closing: Arc::default(),
-            lately: Lately::default(),
+            present: Present::default(),
         }
     }
 

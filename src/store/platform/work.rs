@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use super::{
     PlatformError, PlatformStore, Record,
-    lately::Lately,
     once::{self, Once},
+    present::Present,
     record, sight,
 };
 use crate::{
@@ -55,7 +55,7 @@ struct Inner {
     unit: Uuid,
     now: OnceLock<OffsetDateTime>,
     events: Mutex<Vec<NewEvent>>,
-    lately: Lately,
+    present: Present,
     takes_workspace: AtomicBool,
 }
 
@@ -136,7 +136,7 @@ impl Work {
             unit,
             now: OnceLock::new(),
             events: Mutex::default(),
-            lately: store.lately.clone(),
+            present: store.present.clone(),
             takes_workspace: AtomicBool::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -235,7 +235,7 @@ impl Work {
         let Some(inner) = Arc::into_inner(self.inner) else {
             return Err(DbFault::Statement("a unit of work outlives its work".to_owned()).into());
         };
-        let leaving = inner.takes_workspace.into_inner().then(|| inner.lately.leaving());
+        let leaving = inner.takes_workspace.into_inner().then(|| inner.present.leaving());
         inner.transaction.commit().await?;
         if let Some(leaving) = leaving {
             leaving.done();

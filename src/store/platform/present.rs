@@ -18,7 +18,7 @@ const MOST: usize = 1000;
 
 /// The ids; clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Lately(Arc<Mutex<State>>);
+pub(super) struct Present(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -30,7 +30,7 @@ struct State {
 
 /// Held over a commit that takes workspaces away.
 pub(super) struct Leaving {
-    lately: Lately,
+    present: Present,
     ended: bool,
 }
 
@@ -40,17 +40,17 @@ impl PlatformStore {
         if *scope != Scope::All {
             return self.find::<Workspace>(scope, id).await.map(drop);
         }
-        if self.lately.has(id) {
+        if self.present.has(id) {
             return Ok(());
         }
-        let moment = self.lately.moment();
+        let moment = self.present.moment();
         self.find::<Workspace>(scope, id).await?;
-        self.lately.add(id, moment);
+        self.present.add(id, moment);
         Ok(())
     }
 }
 
-impl Lately {
+impl Present {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,7 +78,7 @@ impl Lately {
 
     /// A commit that takes workspaces away begins.
     pub(super) fn leaving(&self) -> Leaving {
-        Leaving { lately: self.clone(), ended: false }
+        Leaving { present: self.clone(), ended: false }
     }
 }
 
@@ -91,7 +91,7 @@ impl Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        let mut state = self.lately.lock();
+        let mut state = self.present.lock();
         state.ids.clear();
         state.emptied += 1;
         state.off |= !self.ended;
@@ -102,45 +102,45 @@ impl Drop for Leaving {
 mod tests {
     use super::*;
 
-    fn found(lately: &Lately, id: &str) {
-        lately.add(id, lately.moment());
+    fn found(present: &Present, id: &str) {
+        present.add(id, present.moment());
     }
 
     #[test]
     fn what_was_found_is_known_until_a_workspace_goes() {
-        let lately = Lately::default();
-        found(&lately, "a");
-        assert_eq!((lately.has("a"), lately.has("b")), (true, false));
-        let leaving = lately.leaving();
-        assert!(lately.has("a"), "it may still come to nothing");
+        let present = Present::default();
+        found(&present, "a");
+        assert_eq!((present.has("a"), present.has("b")), (true, false));
+        let leaving = present.leaving();
+        assert!(present.has("a"), "it may still come to nothing");
         leaving.done();
-        assert!(!lately.has("a"));
-        found(&lately, "a");
-        assert!(lately.has("a"));
+        assert!(!present.has("a"));
+        found(&present, "a");
+        assert!(present.has("a"));
     }
 
     #[test]
     fn what_was_looked_up_before_a_workspace_went_is_not_kept() {
-        let lately = Lately::default();
-        let before = lately.moment();
-        lately.leaving().done();
-        lately.add("a", before);
-        assert!(!lately.has("a"));
+        let present = Present::default();
+        let before = present.moment();
+        present.leaving().done();
+        present.add("a", before);
+        assert!(!present.has("a"));
     }
 
     #[test]
     fn nothing_is_kept_any_more_when_nobody_knows_how_a_commit_ended() {
-        let lately = Lately::default();
-        found(&lately, "a");
-        drop(lately.leaving());
-        found(&lately, "a");
-        assert!(!lately.has("a"));
+        let present = Present::default();
+        found(&present, "a");
+        drop(present.leaving());
+        found(&present, "a");
+        assert!(!present.has("a"));
     }
 
     #[test]
     fn the_number_of_ids_is_bounded() {
-        let lately = Lately::default();
-        (0..=MOST).for_each(|n| found(&lately, &n.to_string()));
-        assert_eq!(lately.lock().ids, HashSet::from([MOST.to_string()]));
+        let present = Present::default();
+        (0..=MOST).for_each(|n| found(&present, &n.to_string()));
+        assert_eq!(present.lock().ids, HashSet::from([MOST.to_string()]));
     }
 }
