@@ -14,7 +14,10 @@ use crate::{
 
 const CONNECTIONS: usize = 16;
 const REQUESTS: usize = 250;
-const BODY: &str = r#"{"value":{"open":["inbox","done"],"width":320,"filter":"is:open label:autumn","sorted":"by-date"},"writerId":"0192d7c1-54f6","ifUnmodifiedSince":"2200-01-01T00:00:00Z"}"#;
+const BODY: &str = concat!(
+    r#"{"value":{"open":["inbox","done"],"width":320,"filter":"is:open label:autumn","sorted":"by-date"},"#,
+    r#""writerId":"0192d7c1-54f6","ifUnmodifiedSince":"2200-01-01T00:00:00Z"}"#,
+);
 const LEAST: f64 = 0.7;
 
 pub async fn run(options: Options) -> Outcome<Vec<Line>> {
