@@ -13,7 +13,7 @@ use crate::{
         page::{Page, PageRequest},
         session::Session,
         task::{SOURCE, check_new_metadata},
-        text::{MAX_CONTENT_BYTES, check, check_name, check_object},
+        text::{MAX_CONTENT_BYTES, check, check_name, check_object, check_required},
     },
     store::platform::{PlatformStore, Work},
 };
@@ -98,6 +98,19 @@ impl Messages {
             page.next_cursor = None;
         }
         Ok(page)
+    }
+
+    /// A page of a session's messages that contain a text, the newest first, and how many there are. The whole text is
+    /// looked at, what is for agents only too.
+    pub async fn search(
+        &self,
+        scope: &Scope,
+        session_id: &str,
+        text: &str,
+        page: &PageRequest,
+    ) -> Result<(Page<Message>, u64), PlatformError> {
+        check_required("query", text)?;
+        self.store.search_messages(scope, session_id, text, page).await
     }
 
     /// One message.

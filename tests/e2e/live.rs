@@ -71,14 +71,41 @@ impl Client {
         payload
     }
 
+    /// The next news: action and payload.
+    async fn next(&mut self) -> (String, Value) {
+        loop {
+            let frame = if self.news.is_empty() { self.frame().await.expect("news") } else { self.news.remove(0) };
+            if frame["type"] == "notification" {
+                return (frame["action"].as_str().expect("an action").to_owned(), frame["payload"].clone());
+            }
+        }
+    }
+
     /// The next news with this action; what comes before it is dropped.
     async fn told(&mut self, action: &str) -> Value {
         loop {
-            let frame = if self.news.is_empty() { self.frame().await.expect("news") } else { self.news.remove(0) };
-            if frame["type"] == "notification" && frame["action"] == action {
-                return frame["payload"].clone();
+            match self.next().await {
+                (told, payload) if told == action => return payload,
+                _ => {}
             }
         }
+    }
+
+    /// Waits until everything that happened so far was told, by itself or by number.
+    async fn caught_up(&mut self, task: &Value) {
+        for n in 0..100 {
+            let title = format!("change {n}");
+            self.done("task.update", json!({"id": task, "title": title})).await;
+            loop {
+                match self.next().await {
+                    (action, payload) if action == "task.updated" && payload["title"] == title => return,
+                    // It may have been this one.
+                    (action, _) if action == "gateway.events_missed" => break,
+                    _ => {}
+                }
+            }
+        }
+        panic!("single events are missed again and again");
     }
 }
 
@@ -222,4 +249,92 @@ async fn a_frame_beyond_the_bound_ends_the_connection() {
     let mut client = Client::connect(&host).await;
     client.send(&"x".repeat(5000)).await;
     assert_eq!(client.frame().await.expect_err("an end").map(|frame| frame.code), Some(CloseCode::Size));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_found_by_their_text_over_both_ways() {
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    client.done("workspace.create", json!({"name": "one"})).await;
+    let task = client.done("task.create", json!({"title": "shed"})).await["id"].clone();
+    let session = client.done("session.ensure", json!({"task_id": task})).await["session_id"].clone();
+    let other = client.done("task.create", json!({"title": "else"})).await["id"].clone();
+    let elsewhere = client.done("session.ensure", json!({"task_id": other})).await["session_id"].clone();
+    for (session, content) in [
+        (&session, "Paint the SHED 100% green"),
+        (&session, "100 nails"),
+        (&elsewhere, "a shed too"),
+        (&session, "the shed's door"),
+    ] {
+        client.done("message.add", json!({"session_id": session, "content": content})).await;
+    }
+    let mut found = async |query: &str, limit: u32| {
+        let payload = json!({"session_id": session, "query": query, "limit": limit});
+        let answer = client.done("message.search", payload).await;
+        let hits = answer["hits"].as_array().expect("a list").iter();
+        (hits.map(|hit| hit["content"].as_str().expect("text").to_owned()).collect::<Vec<_>>(), answer["total"].clone())
+    };
+    assert_eq!(
+        found("shed", 10).await,
+        (vec!["the shed's door".to_owned(), "Paint the SHED 100% green".to_owned()], json!(2))
+    );
+    assert_eq!(found("SHED", 1).await, (vec!["the shed's door".to_owned()], json!(2)));
+    assert_eq!(found("0% G", 10).await, (vec!["Paint the SHED 100% green".to_owned()], json!(1)), "no wildcard");
+    assert_eq!(found("_", 10).await, (Vec::new(), json!(0)));
+    let (kind, refused) = client.ask("message.search", json!({"session_id": session, "query": " "})).await;
+    assert_eq!((kind.as_str(), &refused["message"]), ("error", &json!("query is required")));
+
+    let path = format!("/api/v1/task-sessions/{}/messages/search", session.as_str().expect("an id"));
+    let first = host.get(&format!("{path}?query=shed&limit=1")).await.expect(200);
+    let cursor = first["next_cursor"].as_str().expect("a cursor");
+    let last = host.get(&format!("{path}?query=shed&limit=1&cursor={cursor}")).await.expect(200);
+    assert_eq!((&last["hits"][0]["content"], last.get("next_cursor")), (&json!("Paint the SHED 100% green"), None));
+    assert_eq!(host.get(&format!("{path}?query=")).await.body["code"], "invalid_field");
+    assert_eq!(host.get("/api/v1/task-sessions/none/messages/search?query=x").await.body["code"], "session_not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_this_host_cannot_do_and_whom_one_may_not_follow_is_told_with_a_code() {
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    let (kind, refused) = client.ask("session.launch", json!({"task_id": "t", "intent": "start"})).await;
+    let text = "no agent runtime is connected: this host starts, stops and asks no agents";
+    let expected = json!({"code": "CONFLICT", "message": text, "details": {"code": "no_agent_runtime"}});
+    assert_eq!((kind.as_str(), refused), ("error", expected));
+    let (_, refused) = client.ask("user.get", json!({})).await;
+    assert_eq!(refused["details"], json!({"code": "no_accounts"}));
+    client.done("user.subscribe", json!({})).await;
+    client.done("user.subscribe", json!({"user_id": "operator"})).await;
+    let (kind, refused) = client.ask("user.subscribe", json!({"user_id": "somebody"})).await;
+    assert_eq!((kind.as_str(), &refused["code"]), ("error", &json!("FORBIDDEN")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_the_host_could_not_hand_out_are_told_of_by_their_number() {
+    const PARTS: u64 = 150;
+    let host = Host::start_with(Settings::toml("[limits]\nws_hub_queue = 1\n")).await;
+    let mut client = Client::connect(&host).await;
+    client.done("workspace.create", json!({"name": "one"})).await;
+    let whole = client.done("task.create", json!({"title": "whole"})).await["id"].clone();
+    for n in 0..PARTS {
+        client.done("task.create", json!({"title": format!("t{n}"), "parent_id": whole})).await;
+    }
+    client.caught_up(&whole).await;
+    // All in one transaction, so they come at once.
+    let path = format!("/api/v1/tasks/{}?cascade=true", whole.as_str().expect("an id"));
+    host.request(reqwest::Method::DELETE, &path, None).await.expect(200);
+    let (mut told, mut missed) = (0, 0);
+    while told + missed < PARTS + 1 {
+        match client.next().await {
+            (action, _) if action == "task.deleted" => told += 1,
+            (action, payload) if action == "gateway.events_missed" => {
+                missed += payload["count"].as_u64().expect("a number");
+            }
+            _ => {}
+        }
+    }
+    assert!(missed > 0, "all {told} fitted");
+    assert_eq!(told + missed, PARTS + 1);
+    let fresh = client.done("task.create", json!({"title": "after"})).await;
+    assert_eq!(client.told("task.created").await["task_id"], fresh["id"], "what comes later is told again");
 }

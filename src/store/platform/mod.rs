@@ -16,6 +16,7 @@ mod messages;
 mod once;
 mod placing;
 mod record;
+mod search;
 mod sessions;
 mod sight;
 mod tasks;

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic as _, Order, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
-    sea_query::{Expr, ExprTrait as _, Func, LikeExpr},
+    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait, Select,
+    sea_query::{Expr, ExprTrait as _},
 };
 
 use super::{
     PlatformError, PlatformStore, Record, Work,
     listing::Listing,
     record,
+    search::contains,
     work::CHUNK,
     work_rows::{task_repository, task_repository_row},
 };
@@ -97,24 +98,8 @@ fn about(backend: DbBackend, mut select: Select<task::Entity>, filter: &TaskFilt
         select = select.filter(task::Column::Id.in_subquery(works_on.into_query()));
     }
     if let Some(text) = filter.text.as_deref().filter(|text| !text.is_empty()) {
-        let escaped: String = text
-            .to_ascii_lowercase()
-            .chars()
-            .filter(|c| *c != '\0')
-            .flat_map(|c| ['\\'].into_iter().filter(move |_| matches!(c, '%' | '_' | '\\')).chain([c]))
-            .collect();
-        let pattern = || LikeExpr::new(format!("%{escaped}%")).escape('\\');
         let columns = [task::Column::Title, task::Column::Description, task::Column::Identifier];
-        // The pattern's letters a to z are small. SQLite makes just these small too; PostgreSQL those of the database's
-        // language, unless the text is compared by its bytes.
-        let bytes = |column: task::Column| match backend {
-            DbBackend::Postgres => Expr::cust(format!(r#""task"."{}" COLLATE "C""#, column.as_str())),
-            _ => Expr::col((task::Entity, column)),
-        };
-        let any = columns
-            .into_iter()
-            .fold(Condition::any(), |any, column| any.add(Expr::expr(Func::lower(bytes(column))).like(pattern())));
-        select = select.filter(any);
+        select = select.filter(contains::<task::Entity>(backend, &columns, text));
     }
     select
 }
