@@ -341,6 +341,10 @@ fn describe_fault(fault: &DbFault) -> Described {
             "the database does not answer, try again; the host's log has the reason",
         )
         .with_note(chain(fault)),
+        DbFault::Conflict(_) => {
+            plain(StatusCode::CONFLICT, "conflict", "another change is in the way: read what is there, and try again")
+                .with_note(chain(fault))
+        }
         DbFault::Statement(_) => trouble(fault),
     }
 }
