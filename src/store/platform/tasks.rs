@@ -188,6 +188,11 @@ impl PlatformStore {
         Ok(self.db.repeat(work).await?.ok_or_else(not_found)?)
     }
 
+    /// The parts of these tasks as they are now, the oldest first for each `CHUNK` of them. Nobody waits for this.
+    pub async fn children_of(&self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
+        self.db.repeat(async || children(self.db.reader(), ids, |query| query).await).await
+    }
+
     /// How many parts a task has.
     pub async fn subtask_count(&self, id: &str) -> Result<u64, PlatformError> {
         let Some(ids) = page::ids(&[id.to_owned()]) else { return Ok(0) };
@@ -248,16 +253,7 @@ impl Work {
 
     /// The parts of these tasks, the oldest first for each `CHUNK` of them, locked until the work is done.
     pub async fn children_of(&self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
-        let mut rows = Vec::new();
-        for ids in ids.chunks(CHUNK) {
-            let query = task::Entity::find()
-                .filter(task::Column::ParentId.is_in(ids.iter().copied()))
-                .order_by_asc(task::Column::CreatedAt)
-                .order_by_asc(task::Column::Id)
-                .lock_exclusive();
-            rows.extend(query.all(self.transaction()).await?);
-        }
-        with_repositories(self.transaction(), record::all_of(rows)?).await
+        children(self.transaction(), ids, Select::lock_exclusive).await
     }
 
     /// These tasks are parts of nothing from now on. They must have been locked.
@@ -324,6 +320,22 @@ impl Work {
     pub async fn session_summary(&self, id: &str) -> Result<SessionSummary, PlatformError> {
         Ok(summaries(self.transaction(), self.scope(), &[id.to_owned()]).await?.remove(id).unwrap_or_default())
     }
+}
+
+async fn children(
+    connection: &impl ConnectionTrait,
+    ids: &[&str],
+    locked: fn(Select<task::Entity>) -> Select<task::Entity>,
+) -> Result<Vec<Task>, PlatformError> {
+    let mut rows = Vec::new();
+    for ids in ids.chunks(CHUNK) {
+        let query = task::Entity::find()
+            .filter(task::Column::ParentId.is_in(ids.iter().copied()))
+            .order_by_asc(task::Column::CreatedAt)
+            .order_by_asc(task::Column::Id);
+        rows.extend(locked(query).all(connection).await?);
+    }
+    with_repositories(connection, record::all_of(rows)?).await
 }
 
 fn by_external_id(workspace_id: &str, external_id: &str) -> Select<task::Entity> {
