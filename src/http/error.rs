@@ -322,6 +322,9 @@ fn describe_fetch(error: &FetchError) -> Described {
         | FetchError::Connection(_) => plain(StatusCode::BAD_GATEWAY, "download_failed", error),
         FetchError::TooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, "package_too_large", error),
         FetchError::TimedOut(_) => plain(StatusCode::GATEWAY_TIMEOUT, "download_timeout", error),
+        FetchError::DiskFull(cause) => {
+            plain(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error).with_note(cause.clone())
+        }
         FetchError::Staging(_) => trouble(error),
     }
 }

@@ -87,13 +87,14 @@ impl Tasks {
         self.store.tasks(scope, filter, page).await
     }
 
-    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number.
+    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number. A part
+    /// may have fewer rows than it was asked for, since its bytes are bounded: its cursor leads on from there.
     pub async fn list_at(
         &self,
         scope: &Scope,
         filter: &TaskFilter,
         part: TaskQuery,
-    ) -> Result<(Vec<Task>, u64), PlatformError> {
+    ) -> Result<(Page<Task>, u64), PlatformError> {
         filter.check()?;
         self.store.tasks_at(scope, filter, part).await
     }

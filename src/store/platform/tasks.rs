@@ -36,8 +36,8 @@ use crate::{
 pub struct TaskQuery {
     /// Rows that go before.
     pub offset: u64,
-    /// Rows of the part.
-    pub limit: u64,
+    /// Rows of the part at most.
+    pub limit: u32,
 }
 
 /// Tasks by the time of their making, the newest first, ids in order (host-data.md §3).
@@ -138,23 +138,20 @@ impl PlatformStore {
         self.db.repeat(work).await
     }
 
-    /// A part of the list by its number, and how many tasks the whole list has.
+    /// A part of the list by its number, bounded in bytes as every page is, and how many tasks the whole list has.
     pub async fn tasks_at(
         &self,
         scope: &Scope,
         filter: &TaskFilter,
         part: TaskQuery,
-    ) -> Result<(Vec<Task>, u64), PlatformError> {
+    ) -> Result<(Page<Task>, u64), PlatformError> {
         let listing = self.task_listing(scope, filter);
         let work = async || {
             let connection = self.db.reader();
             let total = listing.count(connection).await?;
-            let backend = connection.get_database_backend();
-            let query = listing.restricted(backend, listing.select.clone(), part.offset, part.limit);
-            let Some(query) = query else { return Ok((Vec::new(), 0)) };
-            let statement = backend.build(&query);
-            let rows = task::Entity::find().from_raw_sql(statement).all(connection).await?;
-            Ok::<_, PlatformError>((with_repositories(connection, record::all_of(rows)?).await?, total))
+            let (rows, next_cursor) = listing.page_at(connection, part.offset, part.limit).await?;
+            let items = with_repositories(connection, record::all_of(rows)?).await?;
+            Ok::<_, PlatformError>((Page { items, next_cursor }, total))
         };
         self.db.repeat(work).await
     }
