@@ -56,6 +56,8 @@ pub enum ApiError {
     Unauthenticated,
     /// The caller may not.
     Forbidden,
+    /// A page of another origin sent this.
+    ForeignOrigin,
     /// Enough clients are connected live.
     TooManyConnections,
     /// What asks for a live connection does not speak WebSocket.
@@ -196,6 +198,11 @@ impl ApiError {
             Self::Method { .. } => plain(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "method not allowed"),
             Self::Unauthenticated => plain(StatusCode::UNAUTHORIZED, "unauthenticated", "authentication required"),
             Self::Forbidden => plain(StatusCode::FORBIDDEN, "forbidden", "not allowed for this caller"),
+            Self::ForeignOrigin => plain(
+                StatusCode::FORBIDDEN,
+                "foreign_origin",
+                "sent by a page of another origin: open the host's own address, and let a proxy pass its Host on",
+            ),
             Self::Invalid(text) => plain(StatusCode::BAD_REQUEST, "invalid_payload", text),
             Self::Body(error) => describe_body(error),
             Self::Upload(error) => describe_upload(error),
