@@ -34,7 +34,7 @@ pub(super) use open::{server_error, sqlite_error};
 
 /// How often work that met a [`DbFault::Conflict`] is done again, at once. One more look finds what another writer did
 /// meanwhile; three writers may be in the way of each other.
-const LOOKS: usize = 2;
+const LOOKS: usize = 4;
 
 /// The database of one host; clones share its connections.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Lists of messages.
 
 use sea_orm::{
-    ColumnTrait, ConnectionTrait as _, DbBackend, EntityTrait, Order, QueryFilter, QuerySelect, QueryTrait,
+    ColumnTrait, DbBackend, EntityTrait, Order, QueryFilter, QuerySelect, QueryTrait,
     sea_query::{Expr, ExprTrait as _},
 };
 use time::OffsetDateTime;
