@@ -11,9 +11,10 @@ use crate::{
         message::{Message, MessageFilter, MessagePatch, NewMessage},
         micros,
         page::{Page, PageRequest},
+        refusal::Refusal,
         session::Session,
         task::{SOURCE, check_new_metadata},
-        text::{MAX_CONTENT_BYTES, check, check_name, check_object, check_required},
+        text::{MAX_CONTENT_BYTES, check, check_name, check_object},
     },
     store::platform::{PlatformStore, Work},
 };
@@ -109,7 +110,10 @@ impl Messages {
         text: &str,
         page: &PageRequest,
     ) -> Result<(Page<Message>, u64), PlatformError> {
-        check_required("query", text)?;
+        if text.is_empty() {
+            return Err(Refusal::Required("query").into());
+        }
+        check_name("query", text)?;
         self.store.search_messages(scope, session_id, text, page).await
     }
 

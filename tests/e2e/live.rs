@@ -172,7 +172,7 @@ async fn messages_are_found_by_their_text_over_both_ways() {
     assert_eq!(found("SHED", 1).await, (vec!["the shed's door".to_owned()], json!(2)));
     assert_eq!(found("0% G", 10).await, (vec!["Paint the SHED 100% green".to_owned()], json!(1)), "no wildcard");
     assert_eq!(found("_", 10).await, (Vec::new(), json!(0)));
-    let (kind, refused) = client.ask("message.search", json!({"session_id": session, "query": " "})).await;
+    let (kind, refused) = client.ask("message.search", json!({"session_id": session, "query": ""})).await;
     assert_eq!((kind.as_str(), &refused["message"]), ("error", &json!("query is required")));
 
     let path = format!("/api/v1/task-sessions/{}/messages/search", session.as_str().expect("an id"));

@@ -76,6 +76,7 @@ struct MessageQuery {
 #[serde(deny_unknown_fields)]
 struct SearchQuery {
     /// At most 2048 bytes; a to z are found whatever their case.
+    #[param(min_length = 1, max_length = 2048)]
     query: String,
     /// Rows; left out: 10.
     #[param(minimum = 1, maximum = 200)]
