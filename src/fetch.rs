@@ -81,6 +81,9 @@ pub enum FetchError {
     /// No connection, or it broke.
     #[error("plugins: download package: {0}; check the address and this machine's network")]
     Connection(String),
+    /// The disk is full; which file it was is for the log.
+    #[error("no space is left on the disk for the downloaded package; free some below the host's home, and try again")]
+    DiskFull(String),
     /// The archive could not be kept; the text is for the log.
     #[error("plugins: the downloaded package could not be kept: {0}")]
     Staging(String),
@@ -135,6 +138,7 @@ impl Downloader {
         packages.stage(body, &limits).await.map_err(|error| match error {
             StageError::Source(cause) => cause,
             StageError::TooLarge(_) => FetchError::TooLarge(self.max_bytes),
+            StageError::File(cause) if cause.is_full() => FetchError::DiskFull(cause.to_string()),
             StageError::File(cause) => FetchError::Staging(cause.to_string()),
             StageError::Interrupted(cause) => FetchError::Staging(cause.to_string()),
         })

@@ -176,6 +176,9 @@ pub enum RegistryError {
     /// The disk failed; the text is for the log.
     #[error("plugin files: {0}")]
     Storage(String),
+    /// The disk is full; which file it was is for the log.
+    #[error("no space is left on the disk for the plugin's files; free some below the host's home, and try again")]
+    DiskFull(String),
     /// The vault or the database failed; the text is for the log.
     #[error("plugin secrets and state: {0}")]
     Vault(#[from] VaultError),
@@ -189,7 +192,7 @@ impl From<PackageStoreError> for RegistryError {
         match error {
             PackageStoreError::Package(error) => Self::Package(error),
             PackageStoreError::AlreadyInstalled(path) => Self::AlreadyInstalled(path),
-            PackageStoreError::File(error) => Self::Storage(error.to_string()),
+            PackageStoreError::File(error) => error.into(),
             PackageStoreError::Interrupted(error) => Self::Storage(error.to_string()),
         }
     }
@@ -197,7 +200,10 @@ impl From<PackageStoreError> for RegistryError {
 
 impl From<FileError> for RegistryError {
     fn from(error: FileError) -> Self {
-        Self::Storage(error.to_string())
+        match error.is_full() {
+            true => Self::DiskFull(error.to_string()),
+            false => Self::Storage(error.to_string()),
+        }
     }
 }
 

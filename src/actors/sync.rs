@@ -276,7 +276,7 @@ fn staging(error: StageError<std::io::Error>) -> RegistryError {
     match error {
         StageError::TooLarge(error) => RegistryError::Package(error),
         StageError::Source(error) => RegistryError::Unreadable(error),
-        StageError::File(error) => RegistryError::Storage(error.to_string()),
+        StageError::File(error) => error.into(),
         StageError::Interrupted(error) => RegistryError::Storage(error.to_string()),
     }
 }

@@ -121,6 +121,8 @@ pub struct Limits {
     pub http_connections: usize,
     /// Connections of `/ws` at once; one more is answered 429. Default 4096.
     pub ws_connections: usize,
+    /// Events that wait to be handed out to them; of more they are told the number only. Default 1000.
+    pub ws_hub_queue: usize,
     /// Frames that wait for one of them to read; beyond it the connection is ended. Default 256.
     pub ws_queue: usize,
     /// One frame of `/ws` in either direction. Default 32 MiB.
@@ -183,6 +185,7 @@ impl Default for Limits {
             http_workers: 2,
             http_connections: 4096,
             ws_connections: 4096,
+            ws_hub_queue: 1000,
             ws_queue: 256,
             ws_frame_bytes: 32 * MIB,
         }

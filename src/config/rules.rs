@@ -50,7 +50,13 @@ fn lawful_numbers(key: &str) -> RangeInclusive<u64> {
 
 /// The first violated rule of `[timing]`.
 pub fn check_timing(timing: &Timing) -> Result<(), Violation> {
-    check("timing", timing)
+    check("timing", timing)?;
+    // A client is heard of once a ping, when it has nothing to say: every quiet one would be ended.
+    if timing.ws_pong_wait <= timing.ws_ping {
+        let reason = format!("it must be longer than timing.ws_ping, {}", duration::format(timing.ws_ping));
+        return Err(("timing.ws_pong_wait".to_owned(), reason));
+    }
+    Ok(())
 }
 
 /// The first violated rule of `[limits]`.
@@ -140,6 +146,10 @@ mod tests {
     fn a_broken_rule_is_told_with_its_key() {
         let verdict = check_timing(&Timing { ping_timeout: Duration::ZERO, ..Timing::default() });
         assert_eq!(verdict, Err(("timing.ping_timeout".to_owned(), "it must be longer than zero".to_owned())));
+        let (ws_ping, ws_pong_wait) = (Duration::from_secs(60), Duration::from_secs(60));
+        let verdict = check_timing(&Timing { ws_ping, ws_pong_wait, ..Timing::default() });
+        let reason = format!("it must be longer than timing.ws_ping, {}", duration::format(ws_ping));
+        assert_eq!(verdict, Err(("timing.ws_pong_wait".to_owned(), reason)));
         let verdict = check_timing(&Timing { delivery_retries: vec![Duration::ZERO; 101], ..Timing::default() });
         assert_eq!(verdict, Err(("timing.delivery_retries".to_owned(), "it must have at most 100 items".to_owned())));
         let verdict = check_limits(&Limits { message_bytes: 1, ..Limits::default() });

@@ -56,6 +56,8 @@ pub enum ApiError {
     Unauthenticated,
     /// The caller may not.
     Forbidden,
+    /// A page of another origin sent this.
+    ForeignOrigin,
     /// Enough clients are connected live.
     TooManyConnections,
     /// What asks for a live connection does not speak WebSocket.
@@ -196,6 +198,11 @@ impl ApiError {
             Self::Method { .. } => plain(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "method not allowed"),
             Self::Unauthenticated => plain(StatusCode::UNAUTHORIZED, "unauthenticated", "authentication required"),
             Self::Forbidden => plain(StatusCode::FORBIDDEN, "forbidden", "not allowed for this caller"),
+            Self::ForeignOrigin => plain(
+                StatusCode::FORBIDDEN,
+                "foreign_origin",
+                "sent by a page of another origin: open the host's own address, and let a proxy pass its Host on",
+            ),
             Self::Invalid(text) => plain(StatusCode::BAD_REQUEST, "invalid_payload", text),
             Self::Body(error) => describe_body(error),
             Self::Upload(error) => describe_upload(error),
@@ -322,6 +329,9 @@ fn describe_fetch(error: &FetchError) -> Described {
         | FetchError::Connection(_) => plain(StatusCode::BAD_GATEWAY, "download_failed", error),
         FetchError::TooLarge(_) => plain(StatusCode::PAYLOAD_TOO_LARGE, "package_too_large", error),
         FetchError::TimedOut(_) => plain(StatusCode::GATEWAY_TIMEOUT, "download_timeout", error),
+        FetchError::DiskFull(cause) => {
+            plain(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error).with_note(cause.clone())
+        }
         FetchError::Staging(_) => trouble(error),
     }
 }
@@ -341,6 +351,10 @@ fn describe_fault(fault: &DbFault) -> Described {
             "the database does not answer, try again; the host's log has the reason",
         )
         .with_note(chain(fault)),
+        DbFault::Conflict(_) => {
+            plain(StatusCode::CONFLICT, "conflict", "another change is in the way: read what is there, and try again")
+                .with_note(chain(fault))
+        }
         DbFault::Statement(_) => trouble(fault),
     }
 }

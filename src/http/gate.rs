@@ -8,6 +8,7 @@ use actix_web::{
     Error, HttpMessage, HttpRequest, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
+    http::header,
     middleware::Next,
     web::Data,
 };
@@ -20,6 +21,7 @@ use super::{
 use crate::domain::{
     action::Action,
     authorize::{Decision, authorize},
+    origin,
     principal::Principal,
 };
 
@@ -45,7 +47,8 @@ pub async fn admit(
         identify(&request);
     }
     // Who may not ask is not told what may be asked.
-    if let Err(error) = require_for(&http, action).and_then(|()| query::check(takes, http.query_string())) {
+    let allowed = own_page(&http, action).and_then(|()| require_for(&http, action));
+    if let Err(error) = allowed.and_then(|()| query::check(takes, http.query_string())) {
         return Ok(request.into_response(error.error_response()));
     }
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {
@@ -54,6 +57,20 @@ pub async fn admit(
             tracing::error!(action = %action, "handler panicked");
             Ok(ServiceResponse::new(http, ApiError::Lost.error_response()))
         }
+    }
+}
+
+/// Refuses what a page of another origin sends: a browser might add its reader's credentials. What everyone may do, every
+/// page may.
+fn own_page(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
+    let mut origins = request.headers().get_all(header::ORIGIN).peekable();
+    if origins.peek().is_none() || matches!(authorize(Principal::Anonymous, action), Decision::Allow) {
+        return Ok(());
+    }
+    let asked = request.connection_info();
+    match origins.all(|origin| origin::is_own(origin.as_bytes(), asked.host())) {
+        true => Ok(()),
+        false => Err(ApiError::ForeignOrigin),
     }
 }
 

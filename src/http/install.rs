@@ -36,7 +36,7 @@ pub static ROUTES: &[Endpoint] = &[post("/api/plugins/install", Action::PluginIn
     .body_of(Content::Form(FIELD, shape::<Address>))
     .gives::<InstallAnswer>(201)
     .gives::<PreviewAnswer>(200)
-    .refuses(&[404, 409, 422, 429, 502, 504])];
+    .refuses(&[404, 409, 422, 429, 502, 504, 507])];
 
 /// Name of the multipart field.
 const FIELD: &str = "package";
@@ -195,7 +195,7 @@ impl Desk<'_> {
         self.packages.stage(pieces, self.limits).await.map_err(|error| match error {
             StageError::Source(error) => error,
             StageError::TooLarge(error) => error.into(),
-            StageError::File(error) => ApiError::internal(error),
+            StageError::File(error) => ApiError::Registry(error.into()),
             StageError::Interrupted(error) => ApiError::internal(error),
         })
     }

@@ -49,23 +49,46 @@ pub(super) async fn empty(
 }
 
 /// Deletes by `work`, which looks whether it may and then whether it can ([`refuse_large`]); as long as it cannot, the holder
-/// is emptied a little. The key of `by` is used up when it is done.
+/// is emptied a little. From then on the deletion is begun: `work` is told so, and refuses nothing that has changed since,
+/// because what was in the holder is lost already. The key of `by` is used up when it is done.
 pub(super) async fn delete<T, F>(
     store: &PlatformStore,
     by: &By,
     holder: Holder<'_>,
     rows: u64,
-    work: impl Fn(Work) -> F,
+    work: impl Fn(Work, Begun) -> F,
 ) -> Result<T, PlatformError>
 where
     T: Serialize + DeserializeOwned + Clone + Send,
     F: Future<Output = Result<T, PlatformError>>,
 {
+    let mut begun = Begun(false);
     loop {
-        match store.write(&by.scope, by.once.as_ref(), &work).await {
+        let done = store.write(&by.scope, by.once.as_ref(), |open| work(open, begun)).await;
+        match done {
             Err(error) if is_too_large(&error) => empty(store, &by.scope, holder, rows).await?,
             done => return done,
         }
+        begun = Begun(true);
+    }
+}
+
+/// Whether rows of what is being deleted are gone already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Begun(bool);
+
+impl Begun {
+    /// What is to be looked at before a deletion begins, and not after.
+    pub fn before<E>(self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        match self.0 {
+            true => Ok(()),
+            false => check(),
+        }
+    }
+
+    /// Whether this says that somebody else has finished the deletion.
+    pub fn is_done(self, error: &PlatformError) -> bool {
+        self.0 && matches!(error, PlatformError::Refused(Refusal::NotFound { .. }))
     }
 }
 

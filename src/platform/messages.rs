@@ -11,6 +11,7 @@ use crate::{
         message::{Message, MessageFilter, MessagePatch, NewMessage},
         micros,
         page::{Page, PageRequest},
+        refusal::Refusal,
         session::Session,
         task::{SOURCE, check_new_metadata},
         text::{MAX_CONTENT_BYTES, check, check_name, check_object},
@@ -98,6 +99,22 @@ impl Messages {
             page.next_cursor = None;
         }
         Ok(page)
+    }
+
+    /// A page of a session's messages that contain a text, the newest first, and how many there are. The whole text is
+    /// looked at, what is for agents only too.
+    pub async fn search(
+        &self,
+        scope: &Scope,
+        session_id: &str,
+        text: &str,
+        page: &PageRequest,
+    ) -> Result<(Page<Message>, u64), PlatformError> {
+        if text.is_empty() {
+            return Err(Refusal::Required("query").into());
+        }
+        check_name("query", text)?;
+        self.store.search_messages(scope, session_id, text, page).await
     }
 
     /// One message.

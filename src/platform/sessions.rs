@@ -2,7 +2,7 @@
 
 use super::{
     By, PlatformError, Versioned as _,
-    clearing::{self, ROWS},
+    clearing::{self, Begun, ROWS},
     new_id, tasks,
 };
 use crate::{
@@ -114,9 +114,12 @@ impl Sessions {
 
     /// Deletes a session with its turns and messages. Tells `task.updated`.
     pub async fn delete(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
-        let work = |work: Work| async move {
-            let (task, mut session) = with_task(&work, id).await?;
-            session.expect(expected)?;
+        let work = |work: Work, begun: Begun| async move {
+            let (task, mut session) = match with_task(&work, id).await {
+                Err(error) if begun.is_done(&error) => return Ok(()),
+                found => found?,
+            };
+            begun.before(|| session.expect(expected))?;
             clearing::refuse_large(&work, Holder::Session(id), ROWS).await?;
             work.delete::<Session>(id).await?;
             tasks::tell_updated(&work, &task).await

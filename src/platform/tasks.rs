@@ -87,13 +87,14 @@ impl Tasks {
         self.store.tasks(scope, filter, page).await
     }
 
-    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number.
+    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number. A part
+    /// may have fewer rows than it was asked for, since its bytes are bounded: its cursor leads on from there.
     pub async fn list_at(
         &self,
         scope: &Scope,
         filter: &TaskFilter,
         part: TaskQuery,
-    ) -> Result<(Vec<Task>, u64), PlatformError> {
+    ) -> Result<(Page<Task>, u64), PlatformError> {
         filter.check()?;
         self.store.tasks_at(scope, filter, part).await
     }
@@ -194,19 +195,32 @@ impl Tasks {
     }
 
     /// Deletes a task with its sessions; its parts too (`cascade`), or they become tasks of their own. Tells
-    /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent.
+    /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent. `expected` is looked
+    /// at once: what changes while very many messages go does not end the deletion.
     pub async fn delete(&self, by: &By, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
-        let work = |work| async move { delete::delete(&work, id, cascade, expected).await };
-        clearing::delete(&self.store, by, Holder::Task(id, cascade), ROWS, work).await
+        self.delete_by(by, id, cascade, expected, ROWS).await
+    }
+
+    /// As [`Self::delete`], at most about `rows` rows in a transaction.
+    pub(super) async fn delete_by(
+        &self,
+        by: &By,
+        id: &str,
+        cascade: bool,
+        expected: Option<i64>,
+        rows: u64,
+    ) -> Result<(), PlatformError> {
+        let work = |work, begun| async move { delete::delete(&work, begun, id, cascade, expected, rows).await };
+        clearing::delete(&self.store, by, Holder::Task(id, cascade), rows, work).await
     }
 
     /// The tasks that [`Self::delete_owned_tree`] would delete, the root first (host-data.md §6.4).
     pub async fn owned_tree(&self, scope: &Scope, plugin: &PluginId, root: &str) -> Result<Vec<Task>, PlatformError> {
-        self.store.write(scope, None, |work| async move { delete::owned_tree(&work, plugin, root).await }).await
+        delete::owned_tree(&self.store, scope, plugin, root).await
     }
 
     /// Deletes the tasks of a tree that the plugin made, all or none; their ids, parts first. No such root: none. Tells
-    /// `task.deleted` of each.
+    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own.
     pub async fn delete_owned_tree(
         &self,
         scope: &Scope,
@@ -214,7 +228,7 @@ impl Tasks {
         root: &str,
     ) -> Result<Vec<String>, PlatformError> {
         let by = By::plugin(plugin).within(scope.clone());
-        let work = |work| async move { delete::delete_owned_tree(&work, plugin, root).await };
+        let work = |work, begun| async move { delete::delete_owned_tree(&work, begun, plugin, root).await };
         clearing::delete(&self.store, &by, Holder::Task(root, true), ROWS, work).await
     }
 }

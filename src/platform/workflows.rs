@@ -103,7 +103,8 @@ impl Workflows {
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
-    /// Deletes a workflow without tasks. Tells `workflow_step.deleted` of its steps and `workflow.deleted`.
+    /// Deletes a workflow without tasks. Tells `workflow_step.updated` of steps elsewhere that pulled from its own,
+    /// `workflow_step.deleted` of these and `workflow.deleted`.
     pub async fn delete(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work| async move {
             let mut workflow: Workflow = work.get(id).await?;
@@ -111,10 +112,12 @@ impl Workflows {
             if work.workflow_has_tasks(id).await? {
                 return Err(not_empty(Kind::Workflow, id));
             }
-            for step in work.steps_of(id).await? {
-                work.tell(event::step(Happened::Deleted, &workflow.workspace_id, &step));
-            }
+            let steps = work.steps_of(id).await?;
             work.delete::<Workflow>(id).await?;
+            pull_no_longer(&work, &workflow, &steps).await?;
+            for step in &steps {
+                work.tell(event::step(Happened::Deleted, &workflow.workspace_id, step));
+            }
             work.tell(event::workflow(Happened::Deleted, &workflow));
             Ok(())
         };
@@ -185,7 +188,7 @@ impl Workflows {
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
-    /// Deletes a step without tasks. Tells `workflow_step.deleted`.
+    /// Deletes a step without tasks. Tells `workflow_step.updated` of those that pulled from it, and `workflow_step.deleted`.
     pub async fn delete_step(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work| async move {
             let (workflow, mut step) = step_with_workflow(&work, id).await?;
@@ -194,6 +197,7 @@ impl Workflows {
                 return Err(not_empty(Kind::WorkflowStep, id));
             }
             work.delete::<Step>(id).await?;
+            pull_no_longer(&work, &workflow, std::slice::from_ref(&step)).await?;
             work.tell(event::step(Happened::Deleted, &workflow.workspace_id, &step));
             Ok(())
         };
@@ -281,6 +285,16 @@ async fn add_step(
 async fn no_other_start(work: &Work, workflow: &Workflow, steps: Vec<Step>) -> Result<(), PlatformError> {
     for mut step in steps.into_iter().filter(|step| step.is_start_step) {
         step.is_start_step = false;
+        save_step(work, workflow, &mut step).await?;
+    }
+    Ok(())
+}
+
+/// No step of the workspace pulls from these any more: they are gone.
+async fn pull_no_longer(work: &Work, workflow: &Workflow, gone: &[Step]) -> Result<(), PlatformError> {
+    let ids: Vec<_> = gone.iter().map(|step| step.id.as_str()).collect();
+    for mut step in work.steps_pulling_from(&workflow.workspace_id, &ids).await? {
+        step.pull_from_step_id = None;
         save_step(work, workflow, &mut step).await?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::{
     By, PlatformError, Versioned as _,
-    clearing::{self, ROWS},
+    clearing::{self, Begun, ROWS},
     new_id, workflows,
 };
 use crate::{
@@ -151,7 +151,7 @@ impl Workspaces {
 
     /// The rest of a deletion that was begun; nothing when somebody else was faster.
     async fn finish(&self, by: &By, id: &str, rows: u64) -> Result<(), PlatformError> {
-        let rest = async |work: Work| remove(&work, work.get(id).await?, rows).await;
+        let rest = async |work: Work, _: Begun| remove(&work, work.get(id).await?, rows).await;
         clearing::empty(&self.store, &by.scope, Holder::Workspace(id), rows).await?;
         match clearing::delete(&self.store, by, Holder::Workspace(id), rows, rest).await {
             Err(PlatformError::Refused(Refusal::NotFound { .. })) => Ok(()),

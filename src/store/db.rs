@@ -32,6 +32,10 @@ pub use fault::DbFault;
 pub use open::ConnectError;
 pub(super) use open::{server_error, sqlite_error};
 
+/// How often work that met a [`DbFault::Conflict`] is done again, at once. One more look finds what another writer did
+/// meanwhile; three writers may be in the way of each other.
+const LOOKS: usize = 4;
+
 /// The database of one host; clones share its connections.
 #[derive(Clone, Debug)]
 pub struct Db {
@@ -46,8 +50,7 @@ pub struct Db {
 /// Faults since the start, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCounts {
-    /// Connections lost, and transactions that another one was in the way of; the work was repeated as long as there was
-    /// time.
+    /// Connections lost, and transactions that another one was in the way of; the work was repeated.
     pub lost: u64,
     /// No connection, no space, or no answer in time.
     pub unavailable: u64,
@@ -65,7 +68,7 @@ struct Faults {
 impl Faults {
     fn count(&self, fault: &DbFault) {
         let counter = match fault {
-            DbFault::Lost(_) => &self.lost,
+            DbFault::Lost(_) | DbFault::Conflict(_) => &self.lost,
             DbFault::Unavailable(_) => &self.unavailable,
             DbFault::Statement(_) => &self.statement,
         };
@@ -165,7 +168,8 @@ impl Db {
 
     /// Runs one piece of database work, the wait for a connection included. Work that lost its connection
     /// ([`DbFault::Lost`]) is done again after `timing.database_retry`, all within `timing.database_timeout`: a restart
-    /// of the server is a wait, not an error.
+    /// of the server is a wait, not an error. Work that met other rows than it needs ([`DbFault::Conflict`]) looks again at
+    /// once, a few times; then the fault is told as it is.
     ///
     /// The work must be repeatable: a read, or one transaction that leaves the same rows when it is done twice. A
     /// commit whose answer was lost may have taken effect.
@@ -176,14 +180,23 @@ impl Db {
     {
         let mut last = None;
         let attempts = async {
+            let mut looks = 0;
             loop {
                 let result = work().await;
                 let fault = result.as_ref().err().and_then(E::fault);
                 fault.inspect(|fault| self.faults.count(fault));
-                let Some(DbFault::Lost(cause)) = fault else { return result };
-                tracing::debug!(cause, "a database connection or transaction was lost, the work is repeated");
-                last = Some(cause.clone());
-                tokio::time::sleep(self.pause).await;
+                match fault {
+                    Some(DbFault::Lost(cause)) => {
+                        tracing::debug!(cause, "a database connection or transaction was lost, the work is repeated");
+                        last = Some(cause.clone());
+                        tokio::time::sleep(self.pause).await;
+                    }
+                    Some(DbFault::Conflict(cause)) if looks < LOOKS => {
+                        tracing::debug!(cause, "the rows are not as the work needs them, it looks again");
+                        looks += 1;
+                    }
+                    _ => return result,
+                }
             }
         };
         match tokio::time::timeout(self.deadline, attempts).await {

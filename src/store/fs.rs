@@ -27,6 +27,13 @@ pub struct FileError {
     pub source: io::Error,
 }
 
+impl FileError {
+    /// Whether the disk is full, or what the host may use of it.
+    pub fn is_full(&self) -> bool {
+        matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
 /// Adds the action and the path to an I/O result.
 pub(super) trait At<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, FileError>;
@@ -173,6 +180,14 @@ mod tests {
         let error = write_atomic(&path, b"x").unwrap_err();
         assert_eq!((error.action, &error.path), ("replace", &path));
         assert_eq!(names_in(folder.path()).unwrap(), ["taken"]);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_other_faults() {
+        let full = Path::new("/dev/full");
+        let error = OpenOptions::new().write(true).open(full).unwrap().write_all(b"x").at("write", full).unwrap_err();
+        assert!(error.is_full(), "{error}");
+        assert!(!File::open("/nowhere").at("open", Path::new("/nowhere")).unwrap_err().is_full());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Actions (contract/rest.md §7; field cases 24, 60, 63, 64): every check in its order, what the plugin learns, what passes
+//! Actions (contract/rest.md §7; field cases 24, 60, 63, 64, 66): every check in its order, what the plugin learns, what passes
 //! of its answer, and what waits for it.
 
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{
         board::{repository, session, task, workspace},
         callable, eventually,
         host::TOKEN,
-        raw::{Raw, RawAnswer, exchange, request},
+        raw::{Raw, RawAnswer, chunked, exchange, request},
     },
 };
 
@@ -235,6 +235,40 @@ on_both!(an_envelope_is_one_object_within_two_bounds, |guest| {
     let told = Raw::connect(&host).await.send_and_read(large).await.expect_error(413, "body_too_large");
     assert_eq!(told, "plugin action request exceeds maximum size");
     assert_eq!(host.calls("demo").len(), before);
+});
+
+on_both!(an_envelope_in_chunks_counts_as_it_is_and_a_broken_one_never_reaches_the_plugin, |guest| {
+    let (host, board) = with_demo(guest, "").await;
+    let envelope = json!({"workspaceId": board.workspace, "body": 1}).to_string();
+    let head = |lines: &str| format!("POST {} HTTP/1.1\r\nHost: x\r\n{}\r\n{lines}\r\n\r\n", path("echo"), login());
+    let sent = |length: usize| {
+        let padded = [envelope.as_bytes(), &b" ".repeat(length - envelope.len())].concat();
+        [head("Transfer-Encoding: chunked").as_bytes(), &chunked(&padded, 60_000)].concat()
+    };
+    let limit = (1 << 20) + 4096;
+    assert_eq!(Raw::connect(&host).await.send_and_read(sent(limit)).await.json()["body"], "1");
+    let before = host.calls("demo").len();
+    Raw::connect(&host).await.send_and_read(sent(limit + 1)).await.expect_error(413, "body_too_large");
+    for half in [
+        format!("{}{}", head(&format!("Content-Length: {}", envelope.len())), &envelope[..envelope.len() - 1]),
+        format!("{}{:x}\r\n{envelope}\r\n", head("Transfer-Encoding: chunked"), envelope.len()),
+    ] {
+        let mut raw = Raw::connect(&host).await;
+        raw.send(half.as_bytes()).await;
+        raw.finish().await;
+        let rest = String::from_utf8_lossy(&raw.rest().await).into_owned();
+        assert!(rest.is_empty() || rest.starts_with("HTTP/1.1 400 "), "{rest}");
+    }
+    for lines in ["Content-Length: 2\r\nContent-Length: 3", "Content-Length: 2\r\nTransfer-Encoding: chunked"] {
+        assert_eq!(exchange(&host, format!("{}{{}}", head(lines))).await.status, 400, "{lines}");
+    }
+    assert_eq!(host.calls("demo").len(), before, "none of them reached the plugin");
+
+    let mut raw = Raw::connect(&host).await;
+    raw.send(head(&format!("Content-Length: {}\r\nExpect: 100-continue", envelope.len()))).await;
+    assert_eq!((raw.line().await.as_str(), raw.line().await.as_str()), ("HTTP/1.1 100 Continue", ""));
+    raw.send(&envelope).await;
+    assert_eq!(raw.answer().await.json()["body"], "1");
 });
 
 on_both!(who_may_act_when_and_on_what_is_checked_in_order, |guest| {

@@ -1,98 +1,16 @@
-//! Live connections: what clients of `GET /ws` see of the real host.
+//! Live connections: what clients of `GET /ws` see of the real host (platform-rest.md §12; field cases 78, 80, 81 and 84).
 
-use std::time::Duration;
+use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
-use futures_util::{SinkExt, StreamExt};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
-use tokio_tungstenite::{
-    MaybeTlsStream, WebSocketStream, connect_async,
-    tungstenite::{
-        self, Message,
-        client::IntoClientRequest,
-        protocol::{CloseFrame, frame::coding::CloseCode},
-    },
+use tokio::time::Instant;
+use tokio_tungstenite::{connect_async, tungstenite::protocol::frame::coding::CloseCode};
+
+use crate::support::{
+    Guest, Host, Package, Settings, TOKEN, eventually,
+    live::{Client, refused, request},
 };
-
-use crate::support::{Host, Settings, TOKEN, eventually};
-
-type Stream = WebSocketStream<MaybeTlsStream<tokio::net::TcpStream>>;
-
-/// One client.
-struct Client {
-    stream: Stream,
-    /// Notifications that came while an answer was waited for.
-    news: Vec<Value>,
-    asked: u32,
-}
-
-impl Client {
-    async fn connect(host: &Host) -> Self {
-        let (stream, _) = connect_async(request(host, &format!("?token={TOKEN}"))).await.expect("a connection");
-        Self { stream, news: Vec::new(), asked: 0 }
-    }
-
-    async fn send(&mut self, text: &str) {
-        self.stream.send(Message::text(text)).await.expect("sent");
-    }
-
-    /// The next frame that is no ping; none when the connection has ended.
-    async fn frame(&mut self) -> Result<Value, Option<CloseFrame>> {
-        loop {
-            let next = timeout(Duration::from_secs(30), self.stream.next()).await.expect("a frame in time");
-            match next {
-                Some(Ok(Message::Text(text))) => return Ok(serde_json::from_str(&text).expect("JSON")),
-                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                Some(Ok(Message::Close(frame))) => return Err(frame),
-                Some(Ok(other)) => panic!("{other:?}"),
-                Some(Err(_)) | None => return Err(None),
-            }
-        }
-    }
-
-    /// Type and payload of the answer.
-    async fn ask(&mut self, action: &str, payload: Value) -> (String, Value) {
-        self.asked += 1;
-        let id = self.asked.to_string();
-        self.send(&json!({"id": id, "type": "request", "action": action, "payload": payload}).to_string()).await;
-        loop {
-            let frame = self.frame().await.expect("an answer");
-            if frame["id"] == json!(id) {
-                assert_eq!(frame["action"], action);
-                return (frame["type"].as_str().unwrap().to_owned(), frame["payload"].clone());
-            }
-            self.news.push(frame);
-        }
-    }
-
-    async fn done(&mut self, action: &str, payload: Value) -> Value {
-        let (kind, payload) = self.ask(action, payload).await;
-        assert_eq!(kind, "response", "{payload}");
-        payload
-    }
-
-    /// The next news with this action; what comes before it is dropped.
-    async fn told(&mut self, action: &str) -> Value {
-        loop {
-            let frame = if self.news.is_empty() { self.frame().await.expect("news") } else { self.news.remove(0) };
-            if frame["type"] == "notification" && frame["action"] == action {
-                return frame["payload"].clone();
-            }
-        }
-    }
-}
-
-fn request(host: &Host, query: &str) -> tungstenite::handshake::client::Request {
-    let url = format!("{}/ws{query}", host.url().replacen("http", "ws", 1));
-    url.into_client_request().expect("a request")
-}
-
-async fn refused(request: tungstenite::handshake::client::Request) -> u16 {
-    match connect_async(request).await {
-        Err(tungstenite::Error::Http(answer)) => answer.status().as_u16(),
-        other => panic!("{other:?}"),
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_needs_the_token_in_a_header_or_in_the_query_and_the_log_has_neither() {
@@ -222,4 +140,231 @@ async fn a_frame_beyond_the_bound_ends_the_connection() {
     let mut client = Client::connect(&host).await;
     client.send(&"x".repeat(5000)).await;
     assert_eq!(client.frame().await.expect_err("an end").map(|frame| frame.code), Some(CloseCode::Size));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_are_found_by_their_text_over_both_ways() {
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    client.done("workspace.create", json!({"name": "one"})).await;
+    let task = client.done("task.create", json!({"title": "shed"})).await["id"].clone();
+    let session = client.done("session.ensure", json!({"task_id": task})).await["session_id"].clone();
+    let other = client.done("task.create", json!({"title": "else"})).await["id"].clone();
+    let elsewhere = client.done("session.ensure", json!({"task_id": other})).await["session_id"].clone();
+    for (session, content) in [
+        (&session, "Paint the SHED 100% green"),
+        (&session, "100 nails"),
+        (&elsewhere, "a shed too"),
+        (&session, "the shed's door"),
+    ] {
+        client.done("message.add", json!({"session_id": session, "content": content})).await;
+    }
+    let mut found = async |query: &str, limit: u32| {
+        let payload = json!({"session_id": session, "query": query, "limit": limit});
+        let answer = client.done("message.search", payload).await;
+        let hits = answer["hits"].as_array().expect("a list").iter();
+        (hits.map(|hit| hit["content"].as_str().expect("text").to_owned()).collect::<Vec<_>>(), answer["total"].clone())
+    };
+    assert_eq!(
+        found("shed", 10).await,
+        (vec!["the shed's door".to_owned(), "Paint the SHED 100% green".to_owned()], json!(2))
+    );
+    assert_eq!(found("SHED", 1).await, (vec!["the shed's door".to_owned()], json!(2)));
+    assert_eq!(found("0% G", 10).await, (vec!["Paint the SHED 100% green".to_owned()], json!(1)), "no wildcard");
+    assert_eq!(found("_", 10).await, (Vec::new(), json!(0)));
+    let (kind, refused) = client.ask("message.search", json!({"session_id": session, "query": ""})).await;
+    assert_eq!((kind.as_str(), &refused["message"]), ("error", &json!("query is required")));
+
+    let path = format!("/api/v1/task-sessions/{}/messages/search", session.as_str().expect("an id"));
+    let first = host.get(&format!("{path}?query=shed&limit=1")).await.expect(200);
+    let cursor = first["next_cursor"].as_str().expect("a cursor");
+    let last = host.get(&format!("{path}?query=shed&limit=1&cursor={cursor}")).await.expect(200);
+    assert_eq!((&last["hits"][0]["content"], last.get("next_cursor")), (&json!("Paint the SHED 100% green"), None));
+    assert_eq!(host.get(&format!("{path}?query=")).await.body["code"], "invalid_field");
+    assert_eq!(host.get("/api/v1/task-sessions/none/messages/search?query=x").await.body["code"], "session_not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_this_host_cannot_do_and_whom_one_may_not_follow_is_told_with_a_code() {
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    let (kind, refused) = client.ask("session.launch", json!({"task_id": "t", "intent": "start"})).await;
+    let text = "no agent runtime is connected: this host starts, stops and asks no agents";
+    let expected = json!({"code": "CONFLICT", "message": text, "details": {"code": "no_agent_runtime"}});
+    assert_eq!((kind.as_str(), refused), ("error", expected));
+    let (_, refused) = client.ask("user.get", json!({})).await;
+    assert_eq!(refused["details"], json!({"code": "no_accounts"}));
+    client.done("user.subscribe", json!({})).await;
+    client.done("user.subscribe", json!({"user_id": "operator"})).await;
+    let (kind, refused) = client.ask("user.subscribe", json!({"user_id": "somebody"})).await;
+    assert_eq!((kind.as_str(), &refused["code"]), ("error", &json!("FORBIDDEN")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_the_host_could_not_hand_out_are_told_of_by_their_number() {
+    const PARTS: u64 = 150;
+    let host = Host::start_with(Settings::toml("[limits]\nws_hub_queue = 1\n")).await;
+    let mut client = Client::connect(&host).await;
+    client.done("workspace.create", json!({"name": "one"})).await;
+    let whole = client.done("task.create", json!({"title": "whole"})).await["id"].clone();
+    for n in 0..PARTS {
+        client.done("task.create", json!({"title": format!("t{n}"), "parent_id": whole})).await;
+    }
+    client.caught_up(&whole).await;
+    // All in one transaction, so they come at once.
+    let path = format!("/api/v1/tasks/{}?cascade=true", whole.as_str().expect("an id"));
+    host.request(reqwest::Method::DELETE, &path, None).await.expect(200);
+    let (mut told, mut missed) = (0, 0);
+    while told + missed < PARTS + 1 {
+        match client.next().await {
+            (action, _) if action == "task.deleted" => told += 1,
+            (action, payload) if action == "gateway.events_missed" => {
+                missed += payload["count"].as_u64().expect("a number");
+            }
+            _ => {}
+        }
+    }
+    assert!(missed > 0, "all {told} fitted");
+    assert_eq!(told + missed, PARTS + 1);
+    let fresh = client.done("task.create", json!({"title": "after"})).await;
+    assert_eq!(client.told("task.created").await["task_id"], fresh["id"], "what comes later is told again");
+}
+
+/// Field case 81. A page cannot read the token, but one that was given it elsewhere must not use it here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_origin_is_turned_away_with_the_token_too() {
+    let host = Host::start().await;
+    let own = host.url().to_owned();
+    let opened = async |origin: &str| {
+        let mut request = request(&host, &format!("?token={TOKEN}"));
+        request.headers_mut().insert("Origin", origin.parse().expect("a header"));
+        match connect_async(request).await {
+            Ok(_) => 101,
+            Err(tokio_tungstenite::tungstenite::Error::Http(answer)) => answer.status().as_u16(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    assert_eq!(opened(&own).await, 101);
+    for foreign in ["http://evil.test", "null", "http://127.0.0.1:1", &format!("{own}.evil.test"), "file://"] {
+        assert_eq!(opened(foreign).await, 403, "{foreign}");
+        let post = host.client().post(format!("{own}/api/v1/workspaces")).bearer_auth(TOKEN).header("Origin", foreign);
+        let refused = crate::support::host::answer(post.json(&json!({"name": "evil"}))).await;
+        assert_eq!((refused.status, &refused.body["code"]), (403, &json!("foreign_origin")), "{foreign}");
+    }
+    assert_eq!(host.get("/api/v1/workspaces").await.expect(200)["total"], 0, "nothing took effect");
+    let open = host.client().get(format!("{own}/health")).header("Origin", "http://evil.test");
+    assert_eq!(crate::support::host::answer(open).await.status, 200, "what everyone may do, every page may");
+}
+
+/// Field case 80.
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_publishers_at_once_reach_a_client_in_whole_frames() {
+    const EACH: usize = 4;
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    client.done("workspace.create", json!({"name": "one"})).await;
+    let publishers = (0..50).map(|n| {
+        let host = &host;
+        async move {
+            for round in 0..EACH {
+                // Quotes, line ends and letters of more than one byte must not break a frame.
+                let title = format!("{n}.{round} \"€\"\n");
+                host.post("/api/v1/tasks", json!({"title": title})).await.expect(200);
+            }
+        }
+    });
+    let told = async {
+        let mut titles = BTreeSet::new();
+        while titles.len() < 50 * EACH {
+            // Requests and news share the connection.
+            client.done("health.check", json!({})).await;
+            let task = client.told("task.created").await;
+            assert!(titles.insert(task["title"].as_str().expect("a title").to_owned()), "{task} came twice");
+        }
+    };
+    tokio::join!(join_all(publishers), told);
+    assert_eq!(client.done("health.check", json!({})).await, json!({"status": "ok"}), "it is still open");
+}
+
+/// Field case 78: whoever follows first and then reads what there is misses nothing, and what is followed twice comes once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_opens_during_a_burst_has_every_message_and_none_is_told_twice() {
+    let host = Host::start().await;
+    let mut writer = Client::connect(&host).await;
+    writer.done("workspace.create", json!({"name": "one"})).await;
+    let task = writer.done("task.create", json!({"title": "shed"})).await["id"].clone();
+    let session = writer.done("session.ensure", json!({"task_id": task})).await["session_id"].clone();
+    let follows = Cell::new(false);
+    let write = async {
+        let mut written = 0;
+        // As many again as there were until the page follows, and one that says it was the last.
+        let mut rest = None;
+        while rest != Some(0) {
+            rest = rest.map(|rest: usize| rest - 1).or_else(|| follows.get().then_some(written + 20));
+            let content = if rest == Some(0) { "last" } else { "one of many" };
+            writer.done("message.add", json!({"session_id": session, "content": content})).await;
+            written += 1;
+        }
+        written
+    };
+    let page = async {
+        let mut page = Client::connect(&host).await;
+        for action in ["session.subscribe", "session.focus", "session.subscribe"] {
+            page.done(action, json!({"session_id": session})).await;
+        }
+        page.done("task.subscribe", json!({"task_id": task})).await;
+        follows.set(true);
+        let list = page.done("message.list", json!({"session_id": session})).await;
+        let listed = list["messages"].as_array().expect("a list");
+        let listed: BTreeSet<_> = listed.iter().map(|message| message["id"].clone().to_string()).collect();
+        let (mut told, mut last) = (BTreeSet::new(), Value::Null);
+        while last != json!("last") {
+            let message = page.told("session.message.added").await;
+            assert!(told.insert(message["message_id"].to_string()), "{message} came twice");
+            last = message["content"].clone();
+        }
+        &listed | &told
+    };
+    let (written, seen) = tokio::join!(write, page);
+    assert_eq!(seen.len(), written);
+}
+
+/// Field case 84: a page that is open needs no reload.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_page_hears_of_a_plugin_from_its_install_to_its_end() {
+    let host = Host::start().await;
+    let mut page = Client::connect(&host).await;
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.command("demo", "disable").await.expect(200);
+    host.command("demo", "enable").await.expect(200);
+    host.install(&Package::of(Guest::Rust, "demo", "2.0.0")).await;
+    host.uninstall("demo").await.expect(200);
+    let mut told = Vec::new();
+    while told.last().is_none_or(|(state, _): &(String, String)| state != "uninstalled") {
+        let (action, change) = page.next().await;
+        let state = action.strip_prefix("plugin.lifecycle.").unwrap_or_else(|| panic!("{action}")).to_owned();
+        assert_eq!((&change["plugin_id"], &change["to"]), (&json!("demo"), &json!(state)));
+        told.push((state, change["version"].as_str().expect("a version").to_owned()));
+    }
+    let told: Vec<_> = told.iter().map(|(state, version)| (state.as_str(), version.as_str())).collect();
+    for expected in [("registered", "1.0.0"), ("active", "1.0.0"), ("disabled", "1.0.0"), ("active", "2.0.0")] {
+        assert!(told.contains(&expected), "{expected:?} in {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_plugin_keeps_for_a_user_is_told_to_all_browsers_of_that_user() {
+    let host = Host::start().await;
+    let with_user_state = |text: String| text.replace("  state: true\n", "  state: true\n  user_state: true\n");
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0").manifest(with_user_state)).await;
+    let (mut one, mut two) = (Client::connect(&host).await, Client::connect(&host).await);
+    let path = "/api/plugins/demo/user-state/task/t1/k";
+    let put = Some(json!({"value": "s3cret", "writerId": "tab-1"}));
+    host.request(reqwest::Method::PUT, path, put).await.expect(200);
+    for browser in [&mut one, &mut two] {
+        let told = browser.told("plugin.user-state.updated").await;
+        let expected = json!({"user_id": "operator", "pluginId": "demo", "scope": "task", "scopeId": "t1", "key": "k",
+            "updatedAt": told["updatedAt"], "writerId": "tab-1"});
+        assert_eq!(told, expected, "the writer's own too: it knows itself by writerId");
+    }
 }

@@ -12,6 +12,7 @@ mod config;
 mod crashes;
 mod database;
 mod diagnosis;
+mod disk;
 mod event_log;
 mod events;
 mod examples;

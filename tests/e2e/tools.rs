@@ -138,6 +138,22 @@ on_both!(a_call_gives_the_plugin_its_arguments_and_a_verified_place, |guest| {
     assert_eq!(host.calls("demo").len(), 4, "none of those reached the plugin");
 });
 
+on_both!(claims_of_an_identity_never_reach_a_tool_as_truth, |guest| {
+    let host = with_demo(guest, "").await;
+    let mut call = host.client().post(format!("{}{}", host.url(), path("echo"))).bearer_auth(TOKEN);
+    for name in ["X-Kandev-User", "X-Kandev-Task-Id", "X-Kandev-Session-Id", "X-Forwarded-User", "Cookie"] {
+        call = call.header(name, "eve");
+    }
+    let body = json!({"arguments": {"text": "x"}});
+    assert_eq!(crate::support::host::answer(call.json(&body)).await.status, 200);
+    let seen = host.called("demo", 1).await;
+    let nowhere = json!({"task_id": "", "session_id": "", "workspace_id": "", "surface": ""});
+    assert_eq!(seen["context"], nowhere);
+    assert!(!seen.to_string().contains("eve") && !seen.to_string().contains(TOKEN), "{seen}");
+    let claimed = json!({"arguments": {"text": "x"}, "context": {"task_id": "eve"}});
+    assert_eq!(host.post(&path("echo"), claimed).await.expect(400)["code"], "invalid_payload");
+});
+
 on_both!(arguments_that_break_the_schema_are_400_with_every_place, |guest| {
     let host = with_demo(guest, "").await;
     for (arguments, expected) in [

@@ -85,6 +85,10 @@ const NOT_SERVED: &str = "
     ui%2F..%2Fmanifest.yaml %2e%2e/manifest.yaml %2e%2e%2fmanifest.yaml ui/%2e%2e/manifest.yaml
     ui/.%2e/manifest.yaml ui/%2E./manifest.yaml %252e%252e/manifest.yaml ui/%252e%252e%252fmanifest.yaml
     ui/..%5cmanifest.yaml ui/..;/manifest.yaml ui/%c0%ae%c0%ae/manifest.yaml ui/%e0%80%ae%e0%80%ae/manifest.yaml
+    ui/%f0%80%80%ae%f0%80%80%ae/manifest.yaml ui/..%c0%af..%c0%afmanifest.yaml ui/..%e0%80%afmanifest.yaml
+    ui/..%c1%9cmanifest.yaml ui/..%5Cmanifest.yaml ui/..%255cmanifest.yaml ui/%5c..%5cmanifest.yaml ui\\a.css
+    ui/..\\manifest.yaml ui/%25252e%25252e/manifest.yaml ui/%2e%252e/manifest.yaml ui/.%252e%2fmanifest.yaml
+    ui/%ef%bc%8e%ef%bc%8e/manifest.yaml ui/a.css%2500 ui/a.css%c0%80 ui/a.css%c0%80.js ui/%00/a.css %00
     ui/%uff0e%uff0e/manifest.yaml ui/a.css%00 ui/a.css%00.js ui/a.css/ ui/a.css. ui/a.css%20 MANIFEST.YAML
     %6danifest.yaml ../../secret.txt ../../../secret.txt /etc/hostname %2fetc/hostname ui/../../../../secret.txt
     data/starts.jsonl ../data/starts.jsonl
@@ -239,6 +243,30 @@ async fn a_plugin_that_is_off_shows_nothing_and_an_unknown_one_is_not_found() {
     }
     host.command("demo", "enable").await.expect(200);
     assert_eq!(get(&host, "bundle").await.status, 200);
+}
+
+/// Field case 77: a page that has the address has the script; it asks again for another version only.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_address_of_a_bundle_changes_with_the_version_and_only_then() {
+    let mut host = with_demo().await;
+    let first = app_state(&host, "").await["plugins"].clone();
+    assert_eq!(first[0]["bundleUrl"], "/api/plugins/demo/bundle?v=1.0.0");
+    for _ in 0..3 {
+        host.command("demo", "disable").await.expect(200);
+        assert_eq!(app_state(&host, "").await.get("plugins"), None);
+        host.command("demo", "enable").await.expect(200);
+        assert_eq!(app_state(&host, "").await["plugins"], first, "each plugin once, as before");
+    }
+    host.stop().await;
+    host.spawn().await;
+    host.status("demo", "active").await;
+    assert_eq!(app_state(&host, "").await["plugins"], first);
+    host.install(&package("1.0.1")).await;
+    let updated = app_state(&host, "").await["plugins"].clone();
+    assert_eq!(
+        (updated.as_array().map(Vec::len), &updated[0]["bundleUrl"]),
+        (Some(1), &json!("/api/plugins/demo/bundle?v=1.0.1"))
+    );
 }
 
 async fn app_state(host: &Host, query: &str) -> Value {

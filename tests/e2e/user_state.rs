@@ -5,7 +5,10 @@ use serde_json::{Value, json};
 
 use crate::{
     on_databases,
-    support::{Guest, Host, Package, Settings, host::Answer},
+    support::{
+        Guest, Host, Package, Settings, TOKEN,
+        host::{Answer, answer},
+    },
 };
 
 /// A package that may keep something for users and hears of it.
@@ -158,11 +161,29 @@ async fn entries_outlive_the_host_and_an_upgrade_and_go_with_the_plugin() {
     assert_eq!(host.get(AT).await.expect(200), json!({"entries": []}));
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_of_another_user_changes_nothing_about_whose_entry_it_is() {
+    let host = Host::start().await;
+    host.install(&package("1.0.0")).await;
+    let mut put = host.client().put(format!("{}{AT}/k", host.url())).bearer_auth(TOKEN);
+    for name in ["X-Kandev-User", "X-Kandev-User-Id", "X-User-Id", "X-Forwarded-User", "Cookie"] {
+        put = put.header(name, "eve");
+    }
+    let body = json!({"value": 1, "userId": "eve", "user_id": "eve"});
+    assert_eq!(answer(put.json(&body)).await.status, 200);
+    let told = host.events("demo", 1).await.remove(0)["payload"].take();
+    assert_eq!(told["user_id"], "operator");
+    assert!(!told.to_string().contains("eve"), "{told}");
+    assert_eq!(host.get(&format!("{AT}/k")).await.expect(200)["value"], 1, "it is the operator's");
+}
+
 /// Field case 85, with what else writes to the same database.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_writers_of_everything_at_once_never_fail() {
     let host = Host::start().await;
     host.install(&package("1.0.0")).await;
+    // A save starts its plugin again, and what is off keeps nothing for users: so another one is saved.
+    host.install(&Package::of(Guest::Rust, "saved", "1.0.0")).await;
     let writers = (0..20).map(|n| {
         let host = &host;
         async move {
@@ -179,7 +200,15 @@ async fn many_writers_of_everything_at_once_never_fail() {
             host.host_calls("demo", state.clone()).await;
         }
     };
-    tokio::join!(futures_util::future::join_all(writers), states);
+    let saves = async {
+        for round in 0..5 {
+            let config = json!({"config": {"round": round}});
+            host.request(Method::PATCH, "/api/plugins/saved", Some(config)).await.expect(200);
+        }
+    };
+    tokio::join!(futures_util::future::join_all(writers), states, saves);
+    let saved = host.get("/api/plugins/saved/config").await.expect(200);
+    assert_eq!(saved, json!({"config": {"round": 4}}));
     let kept = host.get(AT).await.expect(200);
     let entries = kept["entries"].as_array().expect("a list");
     assert!(entries.len() == 20 && entries.iter().all(|entry| entry["value"] == 9), "{kept}");

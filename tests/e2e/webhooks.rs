@@ -390,6 +390,21 @@ async fn who_may_call_what_and_when() {
     assert_eq!(host.anonymous(Method::GET, &hook("echo")).await.expect(404)["code"], "plugin_not_found");
 }
 
+/// Field case 67: what the manifest says of the method is for the plugin to hold callers to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_for_post_is_called_with_get_too_and_with_nothing_else() {
+    let host = Host::start().await;
+    let for_post = |text: String| text.replace("  - key: echo\n", "  - key: echo\n    method: POST\n");
+    host.install(&Package::of(Guest::Rust, "demo", "1.0.0").manifest(for_post)).await;
+    for method in ["GET", "POST"] {
+        assert_eq!(echoed(&host, method, "echo", &[], b"").await["method"], method);
+    }
+    for method in ["PUT", "PATCH", "DELETE", "OPTIONS"] {
+        exchange(&host, request(method, &hook("echo"), &[], b"")).await.expect_error(405, "method_not_allowed");
+    }
+    assert_eq!(calls(&host), 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_without_access_is_public_and_the_install_says_so() {
     let host = Host::start().await;

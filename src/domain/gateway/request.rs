@@ -18,8 +18,8 @@ pub enum Asked {
     Follow(Topic, String),
     /// Not to be told of it any more.
     Leave(Topic, String),
-    /// To be told of what is the user's own, or not: it always is.
-    Own,
+    /// Something that is so already.
+    AsItIs,
     /// A request of REST.
     Rest(Call),
 }
@@ -38,7 +38,59 @@ pub struct Call {
 }
 
 /// Why a request is refused before it is asked anywhere.
-pub type Refused = (Code, String);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// What kind of refusal it is.
+    pub code: Code,
+    /// What is wrong, and what would be right.
+    pub text: String,
+    /// More exactly, for programs: stable, as the codes of REST are.
+    pub detail: Option<&'static str>,
+}
+
+impl Refused {
+    fn new(code: Code, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), detail: None }
+    }
+}
+
+/// What an action needs that this host does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lack {
+    /// Somebody who runs agents.
+    AgentRuntime,
+    /// Accounts with settings of their own.
+    Accounts,
+}
+
+impl Lack {
+    fn refused(self) -> Refused {
+        let (text, detail) = match self {
+            Self::AgentRuntime => {
+                ("no agent runtime is connected: this host starts, stops and asks no agents", "no_agent_runtime")
+            }
+            Self::Accounts => (
+                "this host has no accounts yet: app-state says who is logged in, and nobody has settings",
+                "no_accounts",
+            ),
+        };
+        Refused { detail: Some(detail), ..Refused::new(Code::Conflict, text) }
+    }
+}
+
+/// Actions of the contract that wait for what this host lacks.
+static LACKING: &[(&str, Lack)] = &[
+    ("session.launch", Lack::AgentRuntime),
+    ("session.stop", Lack::AgentRuntime),
+    ("agent.cancel", Lack::AgentRuntime),
+    ("permission.respond", Lack::AgentRuntime),
+    ("message.queue.add", Lack::AgentRuntime),
+    ("message.queue.get", Lack::AgentRuntime),
+    ("message.queue.update", Lack::AgentRuntime),
+    ("message.queue.append", Lack::AgentRuntime),
+    ("user.get", Lack::Accounts),
+    ("user.settings.update", Lack::Accounts),
+];
 
 /// An action that is a request of REST.
 struct Row {
@@ -64,11 +116,13 @@ const REPOSITORIES: &[&str] = &["/api/v1/workspaces/{workspace_id}/repositories"
 const REPOSITORY: &[&str] = &["/api/v1/repositories/{id}"];
 const EXECUTOR: &[&str] = &["/api/v1/executors/{id}"];
 const EXECUTOR_PROFILES: &[&str] = &["/api/v1/executors/{executor_id}/profiles"];
+const ALL_EXECUTOR_PROFILES: &[&str] = &[EXECUTOR_PROFILES[0], "/api/v1/executor-profiles"];
 const EXECUTOR_PROFILE: &[&str] = &["/api/v1/executors/{executor_id}/profiles/{id}"];
 const SECRETS: &[&str] = &["/api/v1/secrets"];
 const SECRET: &[&str] = &["/api/v1/secrets/{id}"];
 const SESSION: &[&str] = &["/api/v1/task-sessions/{session_id}"];
 const MESSAGES: &[&str] = &["/api/v1/task-sessions/{session_id}/messages"];
+const MESSAGE_SEARCH: &[&str] = &["/api/v1/task-sessions/{session_id}/messages/search"];
 
 static ROWS: &[Row] = &[
     row("workspace.list", "GET", &["/api/v1/workspaces"]),
@@ -99,6 +153,7 @@ static ROWS: &[Row] = &[
     Row { without: &["task_id"], ..row("session.rename", "PATCH", SESSION) },
     Row { without: &["task_id"], says: Some(("is_primary", "true")), ..row("session.set_primary", "PATCH", SESSION) },
     Row { without: &["task_id"], ..row("message.list", "GET", MESSAGES) },
+    Row { without: &["task_id"], ..row("message.search", "GET", MESSAGE_SEARCH) },
     Row { without: &["task_id", CLIENT_MESSAGE_ID], ..row("message.add", "POST", MESSAGES) },
     row("repository.list", "GET", REPOSITORIES),
     row("repository.create", "POST", REPOSITORIES),
@@ -110,7 +165,7 @@ static ROWS: &[Row] = &[
     row("executor.get", "GET", EXECUTOR),
     row("executor.update", "PATCH", EXECUTOR),
     row("executor.delete", "DELETE", EXECUTOR),
-    row("executor.profile.list", "GET", EXECUTOR_PROFILES),
+    row("executor.profile.list", "GET", ALL_EXECUTOR_PROFILES),
     row("executor.profile.create", "POST", EXECUTOR_PROFILES),
     row("executor.profile.get", "GET", EXECUTOR_PROFILE),
     row("executor.profile.update", "PATCH", EXECUTOR_PROFILE),
@@ -130,36 +185,55 @@ pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
     ROWS.iter().flat_map(|row| row.paths.iter().map(|path| (row.method, *path)))
 }
 
-/// What a request comes down to.
+/// What a request of `user` comes down to.
 ///
 /// # Errors
-/// When nobody knows its action, or a key is missing.
-pub fn asked(request: &Request) -> Result<Asked, Refused> {
+/// When nobody knows its action or this host cannot do it yet, a key is missing, or somebody wants to be told of what is
+/// another user's own.
+pub fn asked(request: &Request, user: &str) -> Result<Asked, Refused> {
     let topic = |topic: Topic| id_of(&request.payload, topic.key()).map(|id| (topic, id.to_owned()));
     let follow = |of: Topic| topic(of).map(|(topic, id)| Asked::Follow(topic, id));
     let leave = |of: Topic| topic(of).map(|(topic, id)| Asked::Leave(topic, id));
     match request.action.as_str() {
         "health.check" => Ok(Asked::Health),
-        "user.subscribe" | "user.unsubscribe" => Ok(Asked::Own),
+        "user.subscribe" | "user.unsubscribe" => own(&request.payload, user),
         "task.subscribe" => follow(Topic::Task),
         "task.unsubscribe" => leave(Topic::Task),
         "session.subscribe" | "session.focus" => follow(Topic::Session),
         "session.unsubscribe" => leave(Topic::Session),
         // Looking away is not leaving.
-        "session.unfocus" => id_of(&request.payload, Topic::Session.key()).map(|_| Asked::Own),
+        "session.unfocus" => id_of(&request.payload, Topic::Session.key()).map(|_| Asked::AsItIs),
         "run.subscribe" => follow(Topic::Run),
         "run.unsubscribe" => leave(Topic::Run),
-        action => match ROWS.iter().find(|row| row.action == action) {
-            Some(row) => row.call(request).map(Asked::Rest),
-            None => Err((Code::UnknownAction, "unknown action".to_owned())),
+        action => match (ROWS.iter().find(|row| row.action == action), lack(action)) {
+            (Some(row), _) => row.call(request).map(Asked::Rest),
+            (None, Some(lack)) => Err(lack.refused()),
+            (None, None) => Err(Refused::new(Code::UnknownAction, "unknown action")),
         },
+    }
+}
+
+fn lack(action: &str) -> Option<Lack> {
+    LACKING.iter().find(|(lacking, _)| *lacking == action).map(|(_, lack)| *lack)
+}
+
+/// What is a user's own is told to that user anyway, and to nobody else.
+fn own(payload: &Map<String, Value>, user: &str) -> Result<Asked, Refused> {
+    match payload.get("user_id") {
+        None | Some(Value::Null) => Ok(Asked::AsItIs),
+        Some(Value::String(id)) if id.is_empty() || id == user => Ok(Asked::AsItIs),
+        Some(Value::String(_)) => Err(Refused::new(
+            Code::Forbidden,
+            "payload.user_id must be your own: what is a user's own is told to nobody else",
+        )),
+        Some(_) => Err(Refused::new(Code::ValidationError, "payload.user_id must be a text")),
     }
 }
 
 fn id_of<'a>(payload: &'a Map<String, Value>, key: &str) -> Result<&'a str, Refused> {
     match payload.get(key).and_then(Value::as_str) {
         Some(id) if !id.is_empty() => Ok(id),
-        _ => Err((Code::ValidationError, format!("payload.{key} is required, as a text"))),
+        _ => Err(Refused::new(Code::ValidationError, format!("payload.{key} is required, as a text"))),
     }
 }
 
@@ -211,7 +285,10 @@ fn query(payload: &Map<String, Value>) -> Result<String, Refused> {
             Value::Number(_) | Value::Bool(_) => {
                 query.append_pair(key, &value.to_string());
             }
-            _ => return Err((Code::ValidationError, format!("payload.{key} must be a text, a number or a boolean"))),
+            _ => {
+                let text = format!("payload.{key} must be a text, a number or a boolean");
+                return Err(Refused::new(Code::ValidationError, text));
+            }
         }
     }
     Ok(query.finish())
@@ -229,8 +306,12 @@ mod tests {
         Request { id: None, action: action.to_owned(), payload, metadata: Metadata::default() }
     }
 
+    fn asked_by_me(action: &str, payload: Value) -> Result<Asked, Refused> {
+        asked(&request(action, payload), "me")
+    }
+
     fn rest(action: &str, payload: Value) -> (&'static str, String, String) {
-        match asked(&request(action, payload)).unwrap() {
+        match asked_by_me(action, payload).unwrap() {
             Asked::Rest(call) => (call.method, call.target, call.body),
             other => panic!("{other:?}"),
         }
@@ -244,6 +325,10 @@ mod tests {
                 json!({"session_id": "s", "task_id": "t", "limit": 5, "sort": "desc", "before": null})
             ),
             ("GET", "/api/v1/task-sessions/s/messages?limit=5&sort=desc".to_owned(), String::new())
+        );
+        assert_eq!(
+            rest("message.search", json!({"session_id": "s", "query": "a b", "limit": 5})),
+            ("GET", "/api/v1/task-sessions/s/messages/search?limit=5&query=a+b".to_owned(), String::new())
         );
         assert_eq!(
             rest("task.state", json!({"id": "t/1", "state": "TODO"})),
@@ -260,36 +345,59 @@ mod tests {
         assert_eq!(rest("task.list", json!({"workflow_id": "f"})).1, "/api/v1/workflows/f/tasks");
         assert_eq!(rest("task.list", json!({"workspace_id": "w"})).1, "/api/v1/workspaces/w/tasks");
         assert_eq!(rest("workflow.list", json!({})).1, "/api/v1/workflows");
-        let missing = asked(&request("task.list", json!({})));
+        let missing = asked_by_me("task.list", json!({}));
         let text = "payload.workspace_id is required, as a text".to_owned();
-        assert_eq!(missing, Err((Code::ValidationError, text)));
+        assert_eq!(missing, Err(Refused::new(Code::ValidationError, text)));
+        assert_eq!(rest("executor.profile.list", json!({"executor_id": "e"})).1, "/api/v1/executors/e/profiles");
+        assert_eq!(rest("executor.profile.list", json!({})).1, "/api/v1/executor-profiles");
     }
 
     #[test]
     fn a_message_sent_again_is_the_same_message() {
         let payload = json!({"session_id": "s", "task_id": "t", "content": "x", "client_message_id": "c1"});
-        let Ok(Asked::Rest(call)) = asked(&request("message.add", payload)) else { panic!("a call") };
+        let Ok(Asked::Rest(call)) = asked_by_me("message.add", payload) else { panic!("a call") };
         assert_eq!((call.once.as_deref(), call.body.as_str()), (Some("s%2Fc1"), r#"{"content":"x"}"#));
     }
 
     #[test]
     fn following_needs_the_id_of_what_is_followed() {
         assert_eq!(
-            asked(&request("task.subscribe", json!({"task_id": "t"}))),
+            asked_by_me("task.subscribe", json!({"task_id": "t"})),
             Ok(Asked::Follow(Topic::Task, "t".to_owned()))
         );
         assert_eq!(
-            asked(&request("session.unsubscribe", json!({"session_id": "s"}))),
+            asked_by_me("session.unsubscribe", json!({"session_id": "s"})),
             Ok(Asked::Leave(Topic::Session, "s".to_owned()))
         );
-        assert_eq!(asked(&request("user.subscribe", json!({}))), Ok(Asked::Own));
-        let refused = asked(&request("task.subscribe", json!({"task_id": 7}))).unwrap_err();
-        assert_eq!(refused, (Code::ValidationError, "payload.task_id is required, as a text".to_owned()));
+        let refused = asked_by_me("task.subscribe", json!({"task_id": 7})).unwrap_err();
+        assert_eq!(refused, Refused::new(Code::ValidationError, "payload.task_id is required, as a text"));
+    }
+
+    #[test]
+    fn a_user_subscribes_to_what_is_its_own_only() {
+        for action in ["user.subscribe", "user.unsubscribe"] {
+            for own in [json!({}), json!({"user_id": null}), json!({"user_id": ""}), json!({"user_id": "me"})] {
+                assert_eq!(asked_by_me(action, own.clone()), Ok(Asked::AsItIs), "{own}");
+            }
+            assert_eq!(asked_by_me(action, json!({"user_id": "you"})).unwrap_err().code, Code::Forbidden);
+            assert_eq!(asked_by_me(action, json!({"user_id": 7})).unwrap_err().code, Code::ValidationError);
+        }
+    }
+
+    #[test]
+    fn what_waits_for_something_that_this_host_lacks_says_for_what() {
+        for (action, lack) in LACKING {
+            assert!(!ROWS.iter().any(|row| row.action == *action), "{action}");
+            assert_eq!(asked_by_me(action, json!({})), Err(lack.refused()));
+        }
+        let launch = asked_by_me("session.launch", json!({"task_id": "t"})).unwrap_err();
+        assert_eq!((launch.code, launch.detail), (Code::Conflict, Some("no_agent_runtime")));
+        assert_eq!(asked_by_me("user.get", json!({})).unwrap_err().detail, Some("no_accounts"));
     }
 
     #[test]
     fn what_nobody_knows_is_said_to_be_unknown() {
-        let refused = asked(&request("task.explode", json!({}))).unwrap_err();
-        assert_eq!(refused, (Code::UnknownAction, "unknown action".to_owned()));
+        let refused = asked_by_me("task.explode", json!({})).unwrap_err();
+        assert_eq!(refused, Refused::new(Code::UnknownAction, "unknown action"));
     }
 }

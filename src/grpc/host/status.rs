@@ -51,6 +51,10 @@ fn of_database(fault: &DbFault) -> Status {
             warn!(cause, "the database is not available");
             Status::unavailable("the host's database is not available, try again")
         }
+        DbFault::Conflict(cause) => {
+            warn!(cause, "rows that are or are not there are in the way of a call");
+            Status::failed_precondition("another change is in the way: read what is there, and try again")
+        }
         DbFault::Statement(cause) => {
             error!(cause, "a database statement failed");
             internal()

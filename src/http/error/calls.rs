@@ -69,7 +69,7 @@ pub(super) fn place(error: &PlaceError) -> Described {
             };
             plain(status, code, misplaced)
         }
-        PlaceError::Database(fault @ DbFault::Statement(_)) => trouble(fault),
+        PlaceError::Database(fault @ (DbFault::Statement(_) | DbFault::Conflict(_))) => trouble(fault),
         PlaceError::Database(fault @ (DbFault::Lost(_) | DbFault::Unavailable(_))) => {
             let text = "plugin action authorization unavailable";
             plain(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", text).with_note(fault.to_string())

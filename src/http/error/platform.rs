@@ -106,8 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_is_away_is_503_and_its_own_fault_500() {
+    fn a_database_that_is_away_is_503_rows_in_the_way_are_409_and_its_own_fault_500() {
         assert_eq!(shown(&DbFault::Lost("x".to_owned()).into()), (503, "database_unavailable"));
+        assert_eq!(shown(&DbFault::Conflict("x".to_owned()).into()), (409, "conflict"));
         assert_eq!(shown(&DbFault::Statement("x".to_owned()).into()), (500, "internal"));
     }
 }

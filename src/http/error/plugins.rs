@@ -39,6 +39,9 @@ pub(super) fn registry(error: &RegistryError) -> Described {
         // The operator's own plugin failed: its diagnostic is meant to be read (rest.md §2), and was redacted.
         RegistryError::StartFailed { .. } => plain(StatusCode::INTERNAL_SERVER_ERROR, "start_failed", error),
         RegistryError::Storage(_) | RegistryError::Unreadable(_) | RegistryError::Vault(_) => trouble(error),
+        RegistryError::DiskFull(cause) => {
+            plain(StatusCode::INSUFFICIENT_STORAGE, "disk_full", error).with_note(cause.clone())
+        }
         RegistryError::TooManySyncs => plain(StatusCode::TOO_MANY_REQUESTS, "too_many_syncs", error),
         RegistryError::SyncUnderWay => plain(StatusCode::CONFLICT, "sync_under_way", error),
         RegistryError::Stopping => stopping(),
@@ -107,4 +110,27 @@ pub(super) fn call(id: &PluginId, error: &CallError) -> Described {
     };
     // The text is the plugin's and may hold what it should not tell (field case 57).
     described.with_note(redaction::diagnostic(error.to_string(), ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::store::fs::FileError;
+
+    #[test]
+    fn a_full_disk_is_507_and_another_fault_500_and_neither_shows_a_path() {
+        for (kind, status, code) in [
+            (std::io::ErrorKind::StorageFull, 507, "disk_full"),
+            (std::io::ErrorKind::QuotaExceeded, 507, "disk_full"),
+            (std::io::ErrorKind::PermissionDenied, 500, "internal"),
+        ] {
+            let error = FileError { action: "write", path: PathBuf::from("/secret/path"), source: kind.into() };
+            let described = registry(&error.into());
+            assert_eq!((described.status.as_u16(), described.code), (status, code));
+            assert!(!described.text.contains("/secret/path"), "{}", described.text);
+            assert!(described.note.is_some_and(|note| note.contains("/secret/path")), "{kind}");
+        }
+    }
 }

@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use time::OffsetDateTime;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{filled, given, parts::Part};
+use super::{
+    filled, given,
+    parts::{self, Part},
+};
 use crate::{
     domain::{
         action::Action,
@@ -36,6 +39,10 @@ pub static ROUTES: &[Endpoint] = &[
         .gives::<MessageView>(201)
         .versioned()
         .once(),
+    get("/api/v1/task-sessions/{id}/messages/search", Action::MessageRead, || web::to(search))
+        .about("Messages of a session that contain a text, the newest first")
+        .query::<SearchQuery>()
+        .gives::<MessageHits>(200),
     get("/api/v1/agent-sessions/{id}/messages", Action::MessageRead, || web::to(list))
         .about("The same as of a task session")
         .query::<MessageQuery>()
@@ -62,6 +69,20 @@ struct MessageQuery {
     /// The oldest first (`asc`), or the newest.
     #[param(inline)]
     sort: Option<Sort>,
+}
+
+/// What is looked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+struct SearchQuery {
+    /// At most 2048 bytes; a to z are found whatever their case.
+    #[param(min_length = 1, max_length = 2048)]
+    query: String,
+    /// Rows; left out: 10.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<u32>,
+    /// `next_cursor` of an answer to the same question: what comes after it.
+    cursor: Option<String>,
 }
 
 /// Which comes first.
@@ -150,6 +171,16 @@ struct MessageList {
     cursor: String,
 }
 
+/// Messages that contain what was looked for.
+#[derive(Debug, Serialize, ToSchema)]
+struct MessageHits {
+    hits: Vec<MessageView>,
+    /// How many there are.
+    total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+}
+
 async fn list(
     services: web::Data<Services>,
     request: HttpRequest,
@@ -181,6 +212,20 @@ async fn list(
     let cursor = items.last().map(|message| message.id.clone()).unwrap_or_default();
     let messages = items.into_iter().map(MessageView::from).collect();
     Ok(HttpResponse::Ok().json(MessageList { messages, total, has_more, cursor }))
+}
+
+async fn search(
+    services: web::Data<Services>,
+    request: HttpRequest,
+    id: web::Path<String>,
+    Query(query): Query<SearchQuery>,
+) -> Result<HttpResponse, ApiError> {
+    let scope = scope(&request);
+    let session = services.platform.sessions.get(&scope, &id).await?;
+    let page = parts::request(query.limit.unwrap_or(DEFAULT_LIMIT), query.cursor.as_deref().unwrap_or_default())?;
+    let (found, total) = services.platform.messages.search(&scope, &session.id, &query.query, &page).await?;
+    let hits = found.items.into_iter().map(MessageView::from).collect();
+    Ok(HttpResponse::Ok().json(MessageHits { hits, total, next_cursor: found.next_cursor }))
 }
 
 /// The message of this session that a part begins or ends at.

@@ -6,7 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     DONE, Done, Nothing,
-    parts::{Listed, Part, flag},
+    parts::{Listed, Part, flag, request as request_of},
     steps::StepView,
     task_bodies::{NewTaskBody, TaskBody, TaskView},
 };
@@ -15,6 +15,7 @@ use crate::{
         action::Action,
         platform::{
             Scope,
+            page::Page,
             task::{Show, Task, TaskFilter},
         },
     },
@@ -91,10 +92,10 @@ pub static ROUTES: &[Endpoint] = &[
 ];
 
 /// Rows of a page when the caller says nothing that counts.
-const DEFAULT_PAGE_SIZE: u64 = 50;
+const DEFAULT_PAGE_SIZE: u32 = 50;
 
 /// Most rows of a numbered page.
-const MAX_PAGE_SIZE: u64 = 100;
+const MAX_PAGE_SIZE: u32 = 100;
 
 /// Which tasks of a workspace.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -104,6 +105,8 @@ struct TaskListQuery {
     page: Option<String>,
     /// 1 to 100; what is no such number counts as 50.
     page_size: Option<String>,
+    /// `next_cursor` of an answer to the same question: what comes after it, whatever `page` says.
+    cursor: Option<String>,
     /// Title, description or identifier contain it.
     query: Option<String>,
     /// Taken for the sake of existing clients; the newest task always comes first.
@@ -147,12 +150,15 @@ impl TaskListQuery {
         })
     }
 
+    fn page_size(&self) -> u32 {
+        let size = self.page_size.as_deref().and_then(|text| text.parse::<u32>().ok());
+        size.filter(|size| (1..=MAX_PAGE_SIZE).contains(size)).unwrap_or(DEFAULT_PAGE_SIZE)
+    }
+
     fn part(&self) -> TaskQuery {
-        let number = |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok());
-        let limit = number(&self.page_size).filter(|size| (1..=MAX_PAGE_SIZE).contains(size));
-        let limit = limit.unwrap_or(DEFAULT_PAGE_SIZE);
-        let page = number(&self.page).filter(|page| (1..=MAX_PAGE).contains(page)).unwrap_or(1);
-        TaskQuery { offset: (page - 1) * limit, limit }
+        let (page, limit) = (self.page.as_deref().and_then(|text| text.parse::<u64>().ok()), self.page_size());
+        let page = page.filter(|page| (1..=MAX_PAGE).contains(page)).unwrap_or(1);
+        TaskQuery { offset: (page - 1) * u64::from(limit), limit }
     }
 }
 
@@ -276,10 +282,16 @@ async fn list(
 ) -> Result<HttpResponse, ApiError> {
     let scope = scope(&request);
     let workspace = services.platform.workspaces.get(&scope, &id).await?;
-    let (filter, part) = (query.filter(workspace.id)?, query.part());
-    let (tasks, total) = services.platform.tasks.list_at(&scope, &filter, part).await?;
-    let tasks = views(&services, &scope, tasks).await?;
-    Ok(HttpResponse::Ok().json(TaskList { tasks, total, next_cursor: None }))
+    let (service, filter) = (&services.platform.tasks, query.filter(workspace.id)?);
+    let (Page { items, next_cursor }, total) = match query.cursor.as_deref().filter(|cursor| !cursor.is_empty()) {
+        None => service.list_at(&scope, &filter, query.part()).await?,
+        Some(cursor) => {
+            let page = request_of(query.page_size(), cursor)?;
+            (service.list(&scope, &filter, &page).await?, service.count(&scope, &filter).await?)
+        }
+    };
+    let tasks = views(&services, &scope, items).await?;
+    Ok(HttpResponse::Ok().json(TaskList { tasks, total, next_cursor }))
 }
 
 async fn list_of_workflow(

@@ -194,3 +194,17 @@ async fn liveness_needs_no_token() {
     assert_eq!(answer.status(), 200);
     assert_eq!(body(answer).await, json!({"status": "ok"}));
 }
+
+#[test]
+fn what_live_clients_ask_is_in_the_table() {
+    // Names of parameters are the payload's there.
+    let shape = |path: &str| {
+        let parts = path.split('/').map(|part| if part.starts_with('{') { "{}" } else { part });
+        parts.collect::<Vec<_>>().join("/")
+    };
+    let table: BTreeSet<_> =
+        all().map(|endpoint| (endpoint.method.as_str().to_owned(), shape(endpoint.path))).collect();
+    for (method, path) in crate::domain::gateway::request::routes() {
+        assert!(table.contains(&(method.to_owned(), shape(path))), "{method} {path}");
+    }
+}

@@ -6,7 +6,10 @@ use std::rc::Rc;
 use actix_ws::{AggregatedMessage, CloseCode, CloseReason, MessageStream, Session};
 use bytestring::ByteString;
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use serde_json::value::RawValue;
+use serde_json::{
+    json,
+    value::{RawValue, to_raw_value},
+};
 use time::OffsetDateTime;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
@@ -16,11 +19,11 @@ use super::{
     inside::{Inside, NoAnswer},
 };
 use crate::{
-    config::{Limits, Timing},
+    config::Timing,
     domain::{
         gateway::{
             frame::{self, Code, Request},
-            request::{Asked, Call, asked},
+            request::{Asked, Call, Refused, asked},
         },
         principal::Principal,
     },
@@ -38,13 +41,13 @@ pub struct Connection {
     session: Session,
     asker: Rc<Asker>,
     timing: Timing,
-    frame_bytes: usize,
 }
 
 /// What works on requests needs.
 struct Asker {
     inside: Rc<Inside>,
     principal: Principal,
+    /// Of one frame, in either direction.
     frame_bytes: usize,
 }
 
@@ -53,10 +56,9 @@ struct End(CloseCode, &'static str);
 
 impl Connection {
     pub fn new(seat: Seat, session: Session, services: &Services, inside: Rc<Inside>, principal: Principal) -> Self {
-        let Limits { ws_frame_bytes, .. } = services.limits;
-        let frame_bytes = usize::try_from(ws_frame_bytes).unwrap_or(usize::MAX);
+        let frame_bytes = usize::try_from(services.limits.ws_frame_bytes).unwrap_or(usize::MAX);
         let asker = Rc::new(Asker { inside, principal, frame_bytes });
-        Self { seat, session, asker, timing: services.timing.clone(), frame_bytes }
+        Self { seat, session, asker, timing: services.timing.clone() }
     }
 
     /// Until it ends.
@@ -73,8 +75,8 @@ impl Connection {
 
     /// `Ok` when the client is gone.
     async fn talk(&mut self, messages: MessageStream) -> Result<(), End> {
-        let mut messages =
-            messages.max_frame_size(self.frame_bytes).aggregate_continuations().max_continuation_size(self.frame_bytes);
+        let most = self.asker.frame_bytes;
+        let mut messages = messages.max_frame_size(most).aggregate_continuations().max_continuation_size(most);
         let mut work = FuturesUnordered::new();
         let mut pings = interval_at(Instant::now() + self.timing.ws_ping, self.timing.ws_ping);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -129,9 +131,9 @@ impl Connection {
             Ok(request) => request,
             Err(bad) => return Taken::Answer(frame::refusal_of(&bad, now())),
         };
-        match asked(&request) {
+        match asked(&request, self.asker.principal.user_id().unwrap_or_default()) {
             Ok(Asked::Health) => Taken::Answer(response(&request, r#"{"status":"ok"}"#.to_owned())),
-            Ok(Asked::Own) => Taken::Answer(response(&request, DONE.to_owned())),
+            Ok(Asked::AsItIs) => Taken::Answer(response(&request, DONE.to_owned())),
             Ok(Asked::Follow(topic, id)) => match self.seat.follow(topic, &id) {
                 Ok(()) => Taken::Answer(response(&request, DONE.to_owned())),
                 Err(_) => {
@@ -144,7 +146,10 @@ impl Connection {
                 Taken::Answer(response(&request, DONE.to_owned()))
             }
             Ok(Asked::Rest(call)) => Taken::Work(Box::new(request), call),
-            Err((code, text)) => Taken::Answer(refusal(&request, code, &text)),
+            Err(Refused { code, text, detail }) => {
+                let details = detail.and_then(|code| to_raw_value(&json!({"code": code})).ok());
+                Taken::Answer(frame::refusal(&request, code, &text, details.as_deref(), now()))
+            }
         }
     }
 

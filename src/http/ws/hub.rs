@@ -64,10 +64,10 @@ pub struct Seat {
 
 impl Hub {
     /// Follows the bus from now on. At most `limits.ws_connections` sit in it, each with a line of `limits.ws_queue`
-    /// frames. Must be called on a tokio runtime.
+    /// frames; `limits.ws_hub_queue` events wait to be handed out. Must be called on a tokio runtime.
     pub fn start(bus: &EventBusHandle, limits: &Limits) -> Self {
         let members = Arc::default();
-        let task = tokio::spawn(follow(Arc::clone(&members), bus.listen(">", limits.event_queue)));
+        let task = tokio::spawn(follow(Arc::clone(&members), bus.listen(">", limits.ws_hub_queue)));
         Self {
             members,
             last: Arc::default(),

@@ -196,7 +196,7 @@ impl Writing {
     /// Commits a group and answers; false when the database is away.
     async fn write(&mut self, mut group: Group) -> bool {
         match self.commit(&mut group.entries, group.again).await {
-            Err(DbFault::Statement(cause)) if group.entries.len() > 1 => {
+            Err(DbFault::Statement(cause) | DbFault::Conflict(cause)) if group.entries.len() > 1 => {
                 tracing::error!(cause, "events cannot be written together; each is tried alone");
                 self.write_each(group).await
             }

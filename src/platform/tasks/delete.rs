@@ -1,85 +1,121 @@
 //! Deleting tasks, and the trees that a plugin owns (host-data.md §6.4). Parts go before what they are parts of.
 
-use std::collections::HashMap;
-
 use crate::{
     domain::{
         id::PluginId,
         platform::{
-            event,
+            Scope, event,
             refusal::Refusal,
             task::{Author, Task},
         },
     },
     platform::{
         PlatformError, Versioned as _,
-        clearing::{self, ROWS},
+        clearing::{self, Begun, ROWS},
     },
-    store::platform::{Holder, Work},
+    store::platform::{Holder, PlatformStore, Work},
 };
 
-pub(super) async fn delete(work: &Work, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
-    let mut task = work.task(id).await?;
-    task.expect(expected)?;
-    clearing::refuse_large(work, Holder::Task(id, cascade), ROWS).await?;
+pub(super) async fn delete(
+    work: &Work,
+    begun: Begun,
+    id: &str,
+    cascade: bool,
+    expected: Option<i64>,
+    rows: u64,
+) -> Result<(), PlatformError> {
+    let mut task = match work.task(id).await {
+        Err(error) if begun.is_done(&error) => return Ok(()),
+        found => found?,
+    };
+    begun.before(|| task.expect(expected))?;
+    clearing::refuse_large(work, Holder::Task(id, cascade), rows).await?;
     if !cascade {
         make_roots(work, work.children_of(&[id]).await?).await?;
         return remove(work, &[&task], |_| None).await;
     }
-    let tree = tree(work, task, |_| true).await?;
-    let last_first: Vec<_> = tree.iter().rev().map(|(task, _)| task).collect();
+    let Tree { tasks, .. } = Tree::read(Source::Work(work), task, |_| true).await?;
+    let last_first: Vec<_> = tasks.iter().rev().collect();
     remove(work, &last_first, |task| (task.id != id).then_some("parent deleted")).await
 }
 
-pub(super) async fn owned_tree(work: &Work, plugin: &PluginId, root: &str) -> Result<Vec<Task>, PlatformError> {
-    let tree = plugins_tree(work, plugin, work.task(root).await?).await?;
-    Ok(tree.into_iter().map(|(task, _)| task).collect())
+/// Reads without a transaction: a preview is old when it is shown, and nobody may wait for one.
+pub(super) async fn owned_tree(
+    store: &PlatformStore,
+    scope: &Scope,
+    plugin: &PluginId,
+    root: &str,
+) -> Result<Vec<Task>, PlatformError> {
+    let root = store.task(scope, root).await?;
+    Ok(plugins_tree(Source::Store(store), plugin, root).await?.tasks)
 }
 
 pub(super) async fn delete_owned_tree(
     work: &Work,
+    begun: Begun,
     plugin: &PluginId,
     root: &str,
 ) -> Result<Vec<String>, PlatformError> {
     if work.find::<Task>(root).await?.is_none() {
         return Ok(Vec::new());
     }
-    let tree = plugins_tree(work, plugin, work.task(root).await?).await?;
-    if tree.iter().any(|(_, mixed)| *mixed) {
-        return Err(Refusal::MixedTree.into());
-    }
+    let Tree { tasks, others } = plugins_tree(Source::Work(work), plugin, work.task(root).await?).await?;
+    begun.before(|| if others.is_empty() { Ok(()) } else { Err(Refusal::MixedTree) })?;
     clearing::refuse_large(work, Holder::Task(root, true), ROWS).await?;
-    let last_first: Vec<_> = tree.iter().rev().map(|(task, _)| task).collect();
+    make_roots(work, others).await?;
+    let last_first: Vec<_> = tasks.iter().rev().collect();
     remove(work, &last_first, |_| None).await?;
-    Ok(tree.into_iter().rev().map(|(task, _)| task.id).collect())
+    Ok(tasks.into_iter().rev().map(|task| task.id).collect())
 }
 
-async fn plugins_tree(work: &Work, plugin: &PluginId, root: Task) -> Result<Vec<(Task, bool)>, PlatformError> {
+async fn plugins_tree(source: Source<'_>, plugin: &PluginId, root: Task) -> Result<Tree, PlatformError> {
     let tag = Author::Plugin(plugin.clone()).tag();
     if root.source() != tag.as_deref() {
         return Err(Refusal::ForeignTree.into());
     }
-    tree(work, root, |task| task.source() == tag.as_deref()).await
+    Tree::read(source, root, |task| task.source() == tag.as_deref()).await
 }
 
-/// The root and everything below it that is `mine`, each after what it is a part of: a query for each level. With whether it has parts that are
-/// not.
-async fn tree(work: &Work, root: Task, mine: impl Fn(&Task) -> bool) -> Result<Vec<(Task, bool)>, PlatformError> {
-    let mut found = vec![(root, false)];
-    let mut level = 0..1;
-    while !level.is_empty() {
-        let places: HashMap<String, usize> = level.clone().map(|place| (found[place].0.id.clone(), place)).collect();
-        let ids: Vec<_> = places.keys().map(String::as_str).collect();
-        level = found.len()..found.len();
-        for child in work.children_of(&ids).await? {
-            match child.parent_id.as_ref().and_then(|parent| places.get(parent)) {
-                Some(parent) if !mine(&child) => found[*parent].1 = true,
-                _ => found.push((child, false)),
-            }
+/// Where a tree is read.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// In a unit of work, which locks what it reads.
+    Work(&'a Work),
+    /// As it is now.
+    Store(&'a PlatformStore),
+}
+
+impl Source<'_> {
+    async fn children_of(self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
+        match self {
+            Self::Work(work) => work.children_of(ids).await,
+            Self::Store(store) => store.children_of(ids).await,
         }
-        level.end = found.len();
     }
-    Ok(found)
+}
+
+/// A task and what is below it.
+struct Tree {
+    /// The root and its parts that are asked for, each after what it is a part of.
+    tasks: Vec<Task>,
+    /// Parts of these that are not.
+    others: Vec<Task>,
+}
+
+impl Tree {
+    /// The root and everything below it that is `mine`: a query for each level.
+    async fn read(source: Source<'_>, root: Task, mine: impl Fn(&Task) -> bool) -> Result<Self, PlatformError> {
+        let mut tree = Self { tasks: vec![root], others: Vec::new() };
+        let mut level = 0..1;
+        while !level.is_empty() {
+            let ids: Vec<_> = tree.tasks[level.clone()].iter().map(|task| task.id.as_str()).collect();
+            let (below, others): (Vec<_>, Vec<_>) = source.children_of(&ids).await?.into_iter().partition(&mine);
+            level = tree.tasks.len()..tree.tasks.len() + below.len();
+            tree.tasks.extend(below);
+            tree.others.extend(others);
+        }
+        Ok(tree)
+    }
 }
 
 /// Parts become tasks of their own.

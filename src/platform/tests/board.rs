@@ -42,6 +42,37 @@ async fn a_workspace_begins_with_a_board_and_goes_with_everything_in_it(db: Db) 
     assert_eq!(refused(world.platform.workflows.get(&Scope::All, &workflow.id).await).class(), Class::NotFound);
 }
 
+async fn no_step_pulls_from_one_that_is_gone(db: Db) {
+    let world = World::new(db);
+    let (workflows, by) = (&world.platform.workflows, By::operator());
+    let workspace = world.workspace("one").await;
+    let (board, steps) = world.board(&workspace).await;
+    let pulling = |name: &str, from: &Step| StepDraft { pull_from_step_id: Some(from.id.clone()), ..step_named(name) };
+    let near = workflows.create_step(&by, &board.id, &pulling("near", &steps[1])).await.unwrap();
+    let other = workflows.create_step(&by, &board.id, &pulling("other", &steps[2])).await.unwrap();
+    let named = WorkflowDraft { name: Some("second".to_owned()), ..WorkflowDraft::default() };
+    let second = workflows.create(&by, &workspace.id, &named, None).await.unwrap();
+    let far = workflows.create_step(&by, &second.id, &pulling("far", &steps[1])).await.unwrap();
+    let seen = world.log().await.len();
+    workflows.delete_step(&by, &steps[1].id, None).await.unwrap();
+    let step = async |id: &str| workflows.step(&Scope::All, id).await.unwrap();
+    for pulled in [&near, &far] {
+        let found = step(&pulled.id).await;
+        assert_eq!((found.pull_from_step_id, found.version), (None, pulled.version + 1), "{}", pulled.name);
+    }
+    assert_eq!(step(&other.id).await, other);
+    let told = world.log().await.split_off(seen);
+    let shown: Vec<_> = told.iter().map(|event| (event.subject.as_str(), event.workspace_id.as_str())).collect();
+    let [updated, deleted] = ["workflow_step.updated", "workflow_step.deleted"].map(|told| (told, &*workspace.id));
+    assert_eq!(shown, [updated, updated, deleted]);
+    assert!(told[..2].iter().all(|event| event.payload["step"]["pull_from_step_id"].is_null()), "{told:?}");
+
+    let to_first = StepDraft { pull_from_step_id: Some(steps[0].id.clone()), ..StepDraft::default() };
+    workflows.update_step(&by, &far.id, &to_first, None).await.unwrap();
+    workflows.delete(&by, &board.id, None).await.unwrap();
+    assert_eq!(step(&far.id).await.pull_from_step_id, None, "its workflow is gone");
+}
+
 async fn workflows_and_steps_keep_their_order_and_their_tasks(db: Db) {
     let world = World::new(db);
     let (workflows, by) = (&world.platform.workflows, By::operator());
@@ -197,6 +228,7 @@ async fn a_workspace_that_was_seen_is_gone_when_its_deletion_is_answered(db: Db)
 
 on_both_databases!(
     a_workspace_begins_with_a_board_and_goes_with_everything_in_it,
+    no_step_pulls_from_one_that_is_gone,
     workflows_and_steps_keep_their_order_and_their_tasks,
     a_deleted_repository_leaves_the_lists_and_stays_with_its_tasks,
     profiles_come_in_the_order_of_their_agents_and_executors,

@@ -18,7 +18,7 @@ use crate::{
     },
     store::{
         db::tests::{on_both_databases, tamper},
-        platform::EventFilter,
+        platform::{EventFilter, TaskQuery},
     },
 };
 
@@ -105,6 +105,29 @@ async fn large_rows_of_the_board_come_whole_in_pages_that_can_be_sent(db: Db) {
         made.push(platform.repositories.create(&by, &workspace, fields).await.unwrap());
     }
     shows(made, true, async |page| platform.repositories.list(all, &workspace, &page).await.unwrap()).await;
+}
+
+async fn a_numbered_page_of_large_tasks_is_bounded_and_its_cursor_leads_on(db: Db) {
+    let world = World::new(db);
+    let (tasks, all) = (&world.platform.tasks, &Scope::All);
+    world.workspace("one").await;
+    let mut made = Vec::new();
+    for n in 0..ROWS {
+        let new = NewTask { description: long(), ..titled(&n.to_string()) };
+        made.push(world.made(&By::operator(), &new).await);
+    }
+    made.reverse();
+    let part = TaskQuery { offset: 1, limit: 100 };
+    let (Page { mut items, mut next_cursor }, total) = tasks.list_at(all, &TaskFilter::default(), part).await.unwrap();
+    let size = serde_json::to_string(&items).unwrap().len();
+    assert!(size <= MAX_BYTES + ROOM, "{} rows of {size} bytes", items.len());
+    assert_eq!((total, next_cursor.is_some()), (ROWS as u64, true), "{} rows", items.len());
+    while let Some(cursor) = next_cursor {
+        let part = tasks.list(all, &TaskFilter::default(), &PageRequest::new(200, &cursor)).await.unwrap();
+        items.extend(part.items);
+        next_cursor = part.next_cursor;
+    }
+    assert!(items == made[1..], "{} rows", items.len());
 }
 
 async fn large_profiles_come_whole_in_pages_that_can_be_sent(db: Db) {
@@ -224,6 +247,7 @@ async fn a_row_that_is_larger_than_a_page_is_a_page(db: Db) {
 
 on_both_databases!(
     large_rows_of_the_board_come_whole_in_pages_that_can_be_sent,
+    a_numbered_page_of_large_tasks_is_bounded_and_its_cursor_leads_on,
     large_profiles_come_whole_in_pages_that_can_be_sent,
     large_tasks_and_their_work_come_whole_in_pages_that_can_be_sent,
     a_row_that_is_larger_than_a_page_is_a_page,

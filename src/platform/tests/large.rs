@@ -7,8 +7,8 @@ use crate::{
     domain::platform::{
         message::MessageFilter,
         refusal::Class,
-        session::SessionFilter,
-        task::{Show, TaskFilter},
+        session::{Session, SessionFilter},
+        task::{Show, TaskFilter, TaskPatch},
     },
     platform::seed::{Plan, seed},
     store::{
@@ -162,36 +162,69 @@ async fn a_host_that_stops_ends_a_large_deletion_between_two_transactions(db: Db
     assert!(workspaces.get(&Scope::All, &large.id).await.unwrap().deleting);
 }
 
+/// A session of the task, with so many messages and one.
+async fn filled(db: &Db, world: &World, task: &Task, messages: u64) -> Session {
+    let session = super::sessions::session_of(world, &task.id).await;
+    let message = super::sessions::message_in(&session.id, "x");
+    let message = world.platform.messages.add(&By::operator(), &message).await.unwrap();
+    let many = format!(
+        "INSERT INTO session_message (id, session_id, task_id, turn_id, author_type, author_id, type, raw_content, \
+         requests_input, metadata, created_at, updated_at, version) WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL \
+         SELECT n + 1 FROM n WHERE n < {messages}) SELECT '{}' || n, session_id, task_id, turn_id, author_type, \
+         author_id, type, raw_content, requests_input, metadata, created_at, updated_at, version FROM \
+         session_message, n WHERE id = '{}'",
+        task.id, message.id
+    );
+    tamper(db, &many).await;
+    session
+}
+
 /// More than go in one transaction.
 async fn a_task_with_very_many_messages_goes_with_its_parts_and_others_write_meanwhile(db: Db) {
     let world = World::new(db.clone());
     let workspace = world.workspace("one").await;
     let whole = world.task("whole").await;
     let part = world.made(&By::operator(), &NewTask { parent_id: whole.id.clone(), ..titled("part") }).await;
-    let sessions = &world.platform.sessions;
-    let mut first = None;
-    for task in [&whole, &part] {
-        let session = super::sessions::session_of(&world, &task.id).await;
-        let message = super::sessions::message_in(&session.id, "x");
-        let message = world.platform.messages.add(&By::operator(), &message).await.unwrap();
-        let many = format!(
-            "INSERT INTO session_message (id, session_id, task_id, turn_id, author_type, author_id, type, raw_content, \
-             requests_input, metadata, created_at, updated_at, version) WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL \
-             SELECT n + 1 FROM n WHERE n < 4500) SELECT '{}' || n, session_id, task_id, turn_id, author_type, author_id, \
-             type, raw_content, requests_input, metadata, created_at, updated_at, version FROM session_message, n \
-             WHERE id = '{}'",
-            task.id, message.id
-        );
-        tamper(&db, &many).await;
-        first.get_or_insert(session);
-    }
+    let session = filled(&db, &world, &whole, 4500).await;
+    filled(&db, &world, &part, 4500).await;
     assert_eq!(sizes(&world, &workspace).await, [2, 2, 9002]);
     let seen = world.log().await.len();
-    sessions.delete(&By::operator(), &first.unwrap().id, None).await.unwrap();
+    world.platform.sessions.delete(&By::operator(), &session.id, None).await.unwrap();
     assert_eq!(sizes(&world, &workspace).await, [2, 1, 4501]);
     world.platform.tasks.delete(&By::operator(), &whole.id, true, None).await.unwrap();
     assert_eq!(sizes(&world, &workspace).await, [0, 0, 0]);
     assert_eq!(world.told(seen).await, ["task.updated", "task.deleted", "task.deleted"]);
+}
+
+/// Otherwise the messages would be gone and the task be there.
+async fn a_deletion_that_has_begun_is_not_refused_because_the_task_changes(db: Db) {
+    let world = World::new(db.clone());
+    let workspace = world.workspace("one").await;
+    let (tasks, by) = (&world.platform.tasks, By::operator());
+    let task = world.task("whole").await;
+    filled(&db, &world, &task, 4500).await;
+    let found = tasks.get(&Scope::All, &task.id).await.unwrap();
+    let stale = refused(tasks.delete_by(&by, &task.id, false, Some(found.version + 1), ROWS).await);
+    assert_eq!((stale.class(), sizes(&world, &workspace).await), (Class::Stale, [1, 1, 4501]), "nothing is lost");
+
+    let changed = AtomicUsize::new(0);
+    let change = async {
+        loop {
+            let title = format!("change {}", changed.load(Ordering::Relaxed));
+            let patch = TaskPatch { title: Some(title), ..TaskPatch::default() };
+            if sizes(&world, &workspace).await[2] < 4501 && tasks.update(&by, &task.id, &patch, None).await.is_ok() {
+                changed.fetch_add(1, Ordering::Relaxed);
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        done = tasks.delete_by(&by, &task.id, false, Some(found.version), ROWS) => assert_eq!(done, Ok(())),
+        () = change => {}
+    }
+    assert!(changed.into_inner() > 0, "it was not changed meanwhile");
+    assert_eq!(sizes(&world, &workspace).await, [0, 0, 0]);
+    assert_eq!(world.told(0).await.last().map(String::as_str), Some("task.deleted"));
 }
 
 async fn a_large_workspace_loses_nothing_to_a_deletion_that_is_refused(db: Db) {
@@ -224,5 +257,6 @@ on_both_databases!(
     a_deletion_that_was_cut_off_is_finished_by_itself,
     a_host_that_stops_ends_a_large_deletion_between_two_transactions,
     a_task_with_very_many_messages_goes_with_its_parts_and_others_write_meanwhile,
+    a_deletion_that_has_begun_is_not_refused_because_the_task_changes,
     a_large_workspace_loses_nothing_to_a_deletion_that_is_refused,
 );

@@ -67,7 +67,7 @@ async fn pages_of_tasks_are_the_whole_list_in_its_order_for_every_filter(db: Db)
         let walked = walk(async |page| world.platform.tasks.list(&Scope::All, filter, &page).await.unwrap()).await;
         let part = TaskQuery { offset: 0, limit: 1000 };
         let (at_once, total) = world.platform.tasks.list_at(&Scope::All, filter, part).await.unwrap();
-        assert_eq!(walked, at_once, "{filter:?}");
+        assert_eq!((&walked, None), (&at_once.items, at_once.next_cursor), "{filter:?}");
         assert_eq!(total as usize, walked.len());
         let keys: Vec<_> = walked.iter().map(|task| (std::cmp::Reverse(task.created_at), task.id.clone())).collect();
         assert!(keys.is_sorted() && keys.iter().collect::<HashSet<_>>().len() == keys.len(), "{filter:?}");
@@ -226,7 +226,8 @@ async fn filters_at_their_bounds_are_answered(db: Db) {
         let found = platform.tasks.list(all, &filter, page).await.unwrap().items;
         assert_eq!(found, std::slice::from_ref(&task), "{leading}");
         let part = TaskQuery { offset: 0, limit: 10 };
-        assert_eq!(platform.tasks.list_at(all, &filter, part).await.unwrap(), (found, 1), "{leading}");
+        let whole = Page { items: found, next_cursor: None };
+        assert_eq!(platform.tasks.list_at(all, &filter, part).await.unwrap(), (whole, 1), "{leading}");
         let filter = SessionFilter {
             task_ids: among(leading, &task.id),
             workspace_ids: among(MAX_FILTER_VALUES, &workspace.id),

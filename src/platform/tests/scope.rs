@@ -119,7 +119,7 @@ async fn no_list_shows_what_is_out_of_scope(db: Db) {
     assert_eq!(ids(platform.tasks.list(&scope, &any, &page).await.unwrap().items), std::slice::from_ref(&seen.task.id));
     assert_eq!(platform.tasks.list(&scope, &asked, &page).await.unwrap().items, []);
     let part = TaskQuery { offset: 0, limit: 10 };
-    assert_eq!(platform.tasks.list_at(&scope, &asked, part).await.unwrap(), (Vec::new(), 0));
+    assert_eq!(platform.tasks.list_at(&scope, &asked, part).await.unwrap(), (Default::default(), 0));
     let both = [seen.task.id.clone(), hidden.task.id.clone()];
     let summaries = platform.tasks.session_summaries(&scope, &both).await.unwrap();
     assert_eq!(summaries.into_keys().collect::<Vec<_>>(), std::slice::from_ref(&seen.task.id));

@@ -1,5 +1,7 @@
 //! Deleting tasks, and the trees that a plugin owns (host-data.md §6.4).
 
+use sea_orm::ConnectionTrait as _;
+
 use super::*;
 use crate::store::db::tests::on_both_databases;
 
@@ -68,4 +70,23 @@ async fn a_plugin_sees_and_deletes_its_own_tree_only(db: Db) {
     assert_eq!(text(tasks.owned_tree(&Scope::All, &acme, &root.id).await), format!("task \"{}\" not found", root.id));
 }
 
-on_both_databases!(parts_go_with_their_whole_or_become_tasks_of_their_own, a_plugin_sees_and_deletes_its_own_tree_only,);
+async fn a_preview_of_a_tree_waits_for_no_writer(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let acme = plugin("acme");
+    let root = world.made(&By::plugin(&acme), &titled("root")).await;
+    let part = world.made(&By::plugin(&acme), &NewTask { parent_id: root.id.clone(), ..titled("part") }).await;
+    let writer = db.begin_write().await.unwrap();
+    writer.execute_unprepared("UPDATE task SET title = 'changed'").await.unwrap();
+    let preview = world.platform.tasks.owned_tree(&Scope::All, &acme, &root.id);
+    let tree = tokio::time::timeout(std::time::Duration::from_secs(10), preview).await.expect("at once").unwrap();
+    let shown: Vec<_> = tree.iter().map(|task| (task.id.as_str(), task.title.as_str())).collect();
+    assert_eq!(shown, [(root.id.as_str(), "root"), (part.id.as_str(), "part")]);
+    writer.rollback().await.unwrap();
+}
+
+on_both_databases!(
+    parts_go_with_their_whole_or_become_tasks_of_their_own,
+    a_plugin_sees_and_deletes_its_own_tree_only,
+    a_preview_of_a_tree_waits_for_no_writer,
+);

@@ -14,6 +14,11 @@ pub enum DbFault {
     /// No connection, no space, or no answer within `timing.database_timeout`; a write may still have taken effect.
     #[error("the database is not available: {0}")]
     Unavailable(String),
+    /// A row with this key is there already, or one that a row refers to is not there. Another writer may have been faster:
+    /// services look before they write, so the same work, done again, finds what is there now and says so. When it does
+    /// not, the rows are not as the work takes them to be.
+    #[error("the database has other rows than the work needs: {0}")]
+    Conflict(String),
     /// The statement itself failed.
     #[error("a database statement failed: {0}")]
     Statement(String),
@@ -32,6 +37,8 @@ pub(super) enum Kind {
     Refused,
     /// No space, no connections, no permission to open.
     Unavailable,
+    /// A row is there that must not be, or is missing.
+    Conflict,
     /// Anything else.
     Statement,
 }
@@ -52,15 +59,20 @@ impl Kind {
         }
     }
 
-    /// SQLite's primary result codes (the low byte of an extended one).
+    /// SQLite's result codes: a primary one is the low byte of an extended one.
     fn of_sqlite(code: &str) -> Self {
-        match code.parse::<i32>().map(|code| code & 0xff) {
+        let Ok(code) = code.parse::<i32>() else { return Self::Statement };
+        // A reference, a primary key, a unique index, a row's own number.
+        if matches!(code, 787 | 1555 | 2067 | 2579) {
+            return Self::Conflict;
+        }
+        match code & 0xff {
             // Busy, locked.
-            Ok(5 | 6) => Self::Locked,
+            5 | 6 => Self::Locked,
             // Read-only.
-            Ok(8) => Self::ReadOnly,
+            8 => Self::ReadOnly,
             // Input or output error, full, cannot open.
-            Ok(10 | 13 | 14) => Self::Unavailable,
+            10 | 13 | 14 => Self::Unavailable,
             _ => Self::Statement,
         }
     }
@@ -72,9 +84,8 @@ impl Kind {
             // deadlock: the server ended the transaction and asks for another try. Too many connections: ours of a
             // moment ago may be among them.
             "57P01" | "57P02" | "57P03" | "57P05" | "40001" | "40P01" | "53300" => Self::Lost,
-            // What a row refers to is gone, or there is such a row: another transaction was faster, since services look before
-            // they write. The next try finds what is there now. (On SQLite one connection writes: there it is a fault.)
-            "23503" | "23505" => Self::Lost,
+            // A reference, a unique index.
+            "23503" | "23505" => Self::Conflict,
             // Connection exceptions.
             code if code.starts_with("08") => Self::Lost,
             "55P03" => Self::Locked,
@@ -110,6 +121,7 @@ impl From<DbErr> for DbFault {
         };
         match kind {
             Kind::Lost => Self::Lost(error.to_string()),
+            Kind::Conflict => Self::Conflict(error.to_string()),
             Kind::Statement => Self::Statement(error.to_string()),
             Kind::Locked | Kind::ReadOnly | Kind::Refused | Kind::Unavailable => Self::Unavailable(error.to_string()),
         }
@@ -123,8 +135,9 @@ mod tests {
     #[test]
     fn codes_of_both_databases_have_their_kind() {
         let sqlite = [("5", Kind::Locked), ("261", Kind::Locked), ("6", Kind::Locked), ("1032", Kind::ReadOnly)];
-        let sqlite_more = [("13", Kind::Unavailable), ("14", Kind::Unavailable), ("1555", Kind::Statement)];
-        for (code, kind) in sqlite.into_iter().chain(sqlite_more).chain([("", Kind::Statement)]) {
+        let sqlite_more = [("13", Kind::Unavailable), ("14", Kind::Unavailable), ("1299", Kind::Statement)];
+        let keys = ["787", "1555", "2067"].map(|code| (code, Kind::Conflict));
+        for (code, kind) in sqlite.into_iter().chain(sqlite_more).chain(keys).chain([("", Kind::Statement)]) {
             assert_eq!(Kind::of_sqlite(code), kind, "SQLite {code}");
         }
         let postgres = [
@@ -141,8 +154,9 @@ mod tests {
             ("42501", Kind::ReadOnly),
             ("28P01", Kind::Refused),
             ("3D000", Kind::Refused),
-            ("23503", Kind::Lost),
-            ("23505", Kind::Lost),
+            ("40001", Kind::Lost),
+            ("23503", Kind::Conflict),
+            ("23505", Kind::Conflict),
             ("23502", Kind::Statement),
             ("42P01", Kind::Statement),
         ];

@@ -128,9 +128,38 @@ async fn work_is_repeated_while_its_connection_is_lost_and_no_longer_than_the_de
     assert_eq!((wrong, attempts.into_inner()), (Err(DbFault::Statement("wrong".to_owned())), 1));
 }
 
+/// Not after the deadline, as what a moment mends, and not as a broken statement.
+async fn rows_that_stay_in_the_way_are_told_at_once_as_what_they_are(db: Db) {
+    let dangling = "INSERT INTO vault_share (secret_id, plugin_id) VALUES ('nowhere', 'acme')";
+    let key = "INSERT INTO seaql_migrations SELECT * FROM seaql_migrations";
+    for statement in [dangling, key] {
+        let attempts = AtomicUsize::new(0);
+        let begun = Instant::now();
+        let work = async || {
+            attempts.fetch_add(1, Ordering::Relaxed);
+            db.writer.execute_unprepared(statement).await.map_err(DbFault::from)
+        };
+        let told = db.repeat(work).await.unwrap_err();
+        assert!(matches!(told, DbFault::Conflict(_)), "{statement}: {told}");
+        assert_eq!(attempts.into_inner(), 1 + LOOKS, "{statement}");
+        assert!(begun.elapsed() < Duration::from_secs(10), "the deadline is 30 s");
+    }
+}
+
+async fn work_that_looks_again_finds_what_another_writer_did(db: Db) {
+    let looks = AtomicUsize::new(0);
+    let work = async || match looks.fetch_add(1, Ordering::Relaxed) {
+        0..LOOKS => Err(DbFault::Conflict("faster".to_owned())),
+        _ => Ok("what is there"),
+    };
+    assert_eq!(db.repeat(work).await, Ok("what is there"));
+}
+
 on_both_databases!(
     both_roles_are_ready_and_a_close_ends_them,
     work_is_repeated_while_its_connection_is_lost_and_no_longer_than_the_deadline,
+    rows_that_stay_in_the_way_are_told_at_once_as_what_they_are,
+    work_that_looks_again_finds_what_another_writer_did,
 );
 
 #[tokio::test]

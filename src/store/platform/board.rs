@@ -265,6 +265,26 @@ impl Work {
         Ok(record::all_of(steps_of(workflow_id).all(self.transaction()).await?)?)
     }
 
+    /// The steps of a workspace's workflows that pull from one of these, by workflow and place; locked until the work is
+    /// done.
+    pub async fn steps_pulling_from(&self, workspace_id: &str, ids: &[&str]) -> Result<Vec<Step>, PlatformError> {
+        use workflow_step::{Column, Entity};
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let workflows = workflow::Entity::find()
+            .select_only()
+            .column(workflow::Column::Id)
+            .filter(workflow::Column::WorkspaceId.eq(workspace_id));
+        let query = Entity::find()
+            .filter(Column::WorkflowId.in_subquery(workflows.into_query()))
+            .filter(Column::PullFromStepId.is_in(ids.iter().copied()))
+            .order_by_asc(Column::WorkflowId)
+            .order_by_asc(Column::Position)
+            .order_by_asc(Column::Id);
+        Ok(record::all_of(query.lock_exclusive().all(self.transaction()).await?)?)
+    }
+
     /// Whether a workflow has tasks.
     pub async fn workflow_has_tasks(&self, id: &str) -> Result<bool, PlatformError> {
         self.any_task(task::Column::WorkflowId, id).await

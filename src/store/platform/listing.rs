@@ -69,12 +69,36 @@ where
     /// One page: at most its limit of rows, and of [`page::MAX_BYTES`] of long texts, but always one when there is one. A
     /// row that is deleted meanwhile may be left out.
     pub async fn page(&self, connection: &impl ConnectionTrait, page: &PageRequest) -> Result<Rows<E>, PlatformError> {
-        let Some(statement) = self.statement(connection.get_database_backend(), page)? else {
-            return Ok((Vec::new(), None));
-        };
+        match self.statement(connection.get_database_backend(), page)? {
+            Some(statement) => self.read(connection, statement, page.limit()).await,
+            None => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// The same by the number of rows that go before. Their cost grows with it.
+    pub async fn page_at(
+        &self,
+        connection: &impl ConnectionTrait,
+        offset: u64,
+        limit: u32,
+    ) -> Result<Rows<E>, PlatformError> {
+        let backend = connection.get_database_backend();
+        match self.restricted(backend, self.measured(), offset, u64::from(limit) + 1) {
+            Some(query) => self.read(connection, backend.build(&query), limit).await,
+            None => Ok((Vec::new(), None)),
+        }
+    }
+
+    /// What fits into a page, of a query with one row more.
+    async fn read(
+        &self,
+        connection: &impl ConnectionTrait,
+        statement: Statement,
+        limit: u32,
+    ) -> Result<Rows<E>, PlatformError> {
         let mut found = Measured::<E::Model>::find_by_statement(statement).all(connection).await?;
         let bytes = |measured: &Measured<E::Model>| usize::try_from(measured.bytes).unwrap_or_default();
-        let fitting = page::fitting(found.iter().take(page.limit() as usize).map(bytes));
+        let fitting = page::fitting(found.iter().take(limit as usize).map(bytes));
         let more = found.len() > fitting;
         found.truncate(fitting);
         let next = found.last().filter(|_| more).map(|last| self.cursor(&last.row));
@@ -163,13 +187,7 @@ where
     }
 
     /// In order, restricted to the leading column's values, at most `limit` rows after the first `offset`.
-    pub fn restricted(
-        &self,
-        backend: DbBackend,
-        select: Select<E>,
-        offset: u64,
-        limit: u64,
-    ) -> Option<SelectStatement> {
+    fn restricted(&self, backend: DbBackend, select: Select<E>, offset: u64, limit: u64) -> Option<SelectStatement> {
         let mut query = match &self.leading {
             None => self.ordered(select).into_query(),
             Some((_, values)) if values.is_empty() => return None,

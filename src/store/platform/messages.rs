@@ -1,12 +1,12 @@
 //! Lists of messages.
 
 use sea_orm::{
-    ColumnTrait, EntityTrait, Order, QueryFilter, QuerySelect, QueryTrait,
+    ColumnTrait, DbBackend, EntityTrait, Order, QueryFilter, QuerySelect, QueryTrait,
     sea_query::{Expr, ExprTrait as _},
 };
 use time::OffsetDateTime;
 
-use super::{PlatformError, PlatformStore, listing::Listing};
+use super::{PlatformError, PlatformStore, listing::Listing, search::contains};
 use crate::{
     domain::platform::{
         Scope,
@@ -66,6 +66,19 @@ pub(super) fn listing(scope: &Scope, filter: &MessageFilter, newest_first: bool)
     }
 }
 
+/// Messages of a session whose whole text contains another one, the newest first.
+pub(super) fn hits(
+    backend: DbBackend,
+    scope: &Scope,
+    session_id: &str,
+    text: &str,
+) -> Listing<session_message::Entity> {
+    let filter = MessageFilter { session_ids: vec![session_id.to_owned()], ..MessageFilter::default() };
+    let listing = listing(scope, &filter, true);
+    let found = contains::<session_message::Entity>(backend, &[session_message::Column::RawContent], text);
+    Listing { select: listing.select.filter(found), ..listing }
+}
+
 /// The first microsecond that is not before the moment.
 fn first_micros(at: OffsetDateTime) -> i64 {
     i64::try_from(at.unix_timestamp_nanos().saturating_add(999).div_euclid(1000)).unwrap_or(i64::MAX)
@@ -86,5 +99,18 @@ impl PlatformStore {
         page: &PageRequest,
     ) -> Result<Page<Message>, PlatformError> {
         self.records(&listing(scope, filter, newest_first), page).await
+    }
+
+    /// A page of a session's messages that contain the text, and how many there are: both look at all that the session
+    /// has.
+    pub async fn search_messages(
+        &self,
+        scope: &Scope,
+        session_id: &str,
+        text: &str,
+        page: &PageRequest,
+    ) -> Result<(Page<Message>, u64), PlatformError> {
+        let hits = hits(self.db.reader().get_database_backend(), scope, session_id, text);
+        Ok((self.records(&hits, page).await?, self.count(&hits).await?))
     }
 }

@@ -17,6 +17,7 @@ mod once;
 mod placing;
 mod present;
 mod record;
+mod search;
 mod sessions;
 mod sight;
 mod tasks;

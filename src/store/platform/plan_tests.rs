@@ -113,6 +113,7 @@ fn statements(backend: DbBackend) -> Vec<(String, Statement)> {
             );
         }
     }
+    list!("messages with a text", messages::hits(backend, scope, "s", "x"));
     list!("parts of a task", tasks::listing(backend, scope, &TaskFilter { parent_id: Some("t".to_owned()), ..task() }));
     list!(
         "tasks of their own",

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 
 use sea_orm::{
-    ColumnTrait, Condition, ConnectionTrait, DbBackend, EntityTrait, IdenStatic as _, Order, PaginatorTrait,
-    QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
-    sea_query::{Expr, ExprTrait as _, Func, LikeExpr},
+    ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, Order, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect,
+    QueryTrait, Select,
+    sea_query::{Expr, ExprTrait as _},
 };
 
 use super::{
     PlatformError, PlatformStore, Record, Work,
     listing::Listing,
     record,
+    search::contains,
     work::CHUNK,
     work_rows::{task_repository, task_repository_row},
 };
@@ -35,8 +36,8 @@ use crate::{
 pub struct TaskQuery {
     /// Rows that go before.
     pub offset: u64,
-    /// Rows of the part.
-    pub limit: u64,
+    /// Rows of the part at most.
+    pub limit: u32,
 }
 
 /// Tasks by the time of their making, the newest first, ids in order (host-data.md §3).
@@ -97,24 +98,8 @@ fn about(backend: DbBackend, mut select: Select<task::Entity>, filter: &TaskFilt
         select = select.filter(task::Column::Id.in_subquery(works_on.into_query()));
     }
     if let Some(text) = filter.text.as_deref().filter(|text| !text.is_empty()) {
-        let escaped: String = text
-            .to_ascii_lowercase()
-            .chars()
-            .filter(|c| *c != '\0')
-            .flat_map(|c| ['\\'].into_iter().filter(move |_| matches!(c, '%' | '_' | '\\')).chain([c]))
-            .collect();
-        let pattern = || LikeExpr::new(format!("%{escaped}%")).escape('\\');
         let columns = [task::Column::Title, task::Column::Description, task::Column::Identifier];
-        // The pattern's letters a to z are small. SQLite makes just these small too; PostgreSQL those of the database's
-        // language, unless the text is compared by its bytes.
-        let bytes = |column: task::Column| match backend {
-            DbBackend::Postgres => Expr::cust(format!(r#""task"."{}" COLLATE "C""#, column.as_str())),
-            _ => Expr::col((task::Entity, column)),
-        };
-        let any = columns
-            .into_iter()
-            .fold(Condition::any(), |any, column| any.add(Expr::expr(Func::lower(bytes(column))).like(pattern())));
-        select = select.filter(any);
+        select = select.filter(contains::<task::Entity>(backend, &columns, text));
     }
     select
 }
@@ -153,23 +138,20 @@ impl PlatformStore {
         self.db.repeat(work).await
     }
 
-    /// A part of the list by its number, and how many tasks the whole list has.
+    /// A part of the list by its number, bounded in bytes as every page is, and how many tasks the whole list has.
     pub async fn tasks_at(
         &self,
         scope: &Scope,
         filter: &TaskFilter,
         part: TaskQuery,
-    ) -> Result<(Vec<Task>, u64), PlatformError> {
+    ) -> Result<(Page<Task>, u64), PlatformError> {
         let listing = self.task_listing(scope, filter);
         let work = async || {
             let connection = self.db.reader();
             let total = listing.count(connection).await?;
-            let backend = connection.get_database_backend();
-            let query = listing.restricted(backend, listing.select.clone(), part.offset, part.limit);
-            let Some(query) = query else { return Ok((Vec::new(), 0)) };
-            let statement = backend.build(&query);
-            let rows = task::Entity::find().from_raw_sql(statement).all(connection).await?;
-            Ok::<_, PlatformError>((with_repositories(connection, record::all_of(rows)?).await?, total))
+            let (rows, next_cursor) = listing.page_at(connection, part.offset, part.limit).await?;
+            let items = with_repositories(connection, record::all_of(rows)?).await?;
+            Ok::<_, PlatformError>((Page { items, next_cursor }, total))
         };
         self.db.repeat(work).await
     }
@@ -201,6 +183,11 @@ impl PlatformStore {
             Ok::<_, PlatformError>(with_repositories(self.db.reader(), tasks).await?.pop())
         };
         Ok(self.db.repeat(work).await?.ok_or_else(not_found)?)
+    }
+
+    /// The parts of these tasks as they are now, the oldest first for each `CHUNK` of them. Nobody waits for this.
+    pub async fn children_of(&self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
+        self.db.repeat(async || children(self.db.reader(), ids, |query| query).await).await
     }
 
     /// How many parts a task has.
@@ -263,16 +250,7 @@ impl Work {
 
     /// The parts of these tasks, the oldest first for each `CHUNK` of them, locked until the work is done.
     pub async fn children_of(&self, ids: &[&str]) -> Result<Vec<Task>, PlatformError> {
-        let mut rows = Vec::new();
-        for ids in ids.chunks(CHUNK) {
-            let query = task::Entity::find()
-                .filter(task::Column::ParentId.is_in(ids.iter().copied()))
-                .order_by_asc(task::Column::CreatedAt)
-                .order_by_asc(task::Column::Id)
-                .lock_exclusive();
-            rows.extend(query.all(self.transaction()).await?);
-        }
-        with_repositories(self.transaction(), record::all_of(rows)?).await
+        children(self.transaction(), ids, Select::lock_exclusive).await
     }
 
     /// These tasks are parts of nothing from now on. They must have been locked.
@@ -339,6 +317,22 @@ impl Work {
     pub async fn session_summary(&self, id: &str) -> Result<SessionSummary, PlatformError> {
         Ok(summaries(self.transaction(), self.scope(), &[id.to_owned()]).await?.remove(id).unwrap_or_default())
     }
+}
+
+async fn children(
+    connection: &impl ConnectionTrait,
+    ids: &[&str],
+    locked: fn(Select<task::Entity>) -> Select<task::Entity>,
+) -> Result<Vec<Task>, PlatformError> {
+    let mut rows = Vec::new();
+    for ids in ids.chunks(CHUNK) {
+        let query = task::Entity::find()
+            .filter(task::Column::ParentId.is_in(ids.iter().copied()))
+            .order_by_asc(task::Column::CreatedAt)
+            .order_by_asc(task::Column::Id);
+        rows.extend(locked(query).all(connection).await?);
+    }
+    with_repositories(connection, record::all_of(rows)?).await
 }
 
 fn by_external_id(workspace_id: &str, external_id: &str) -> Select<task::Entity> {
