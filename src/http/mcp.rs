@@ -214,9 +214,9 @@ impl Mcp {
         let seat = if needs == Needs::Nothing { None } else { Some(self.sessions.sit()?) };
         let (for_session, for_stream) = if needs == Needs::Session { (seat, None) } else { (None, seat) };
         let turn = Arc::new(Turn::new(&self.sessions, for_session));
-        let desk = Arc::clone(&self.desk);
+        let (desk, ended) = (Arc::clone(&self.desk), turn.ended());
         let service = StreamableHttpService::new(
-            move || Ok(Server::new(Arc::clone(&desk))),
+            move || Ok(Server::new(Arc::clone(&desk), ended.clone())),
             Arc::clone(&turn),
             self.settings.clone(),
         );

@@ -107,6 +107,8 @@ impl Desk {
 /// One client's side of the desk.
 pub struct Server {
     desk: Arc<Desk>,
+    /// Cancelled when the session has ended.
+    ended: CancellationToken,
     /// The list as it was before a subscription was confirmed.
     changes: Mutex<Option<ToolChanges>>,
     /// Tells the session of changes; ends with it.
@@ -114,8 +116,8 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, changes: Mutex::default(), news: OnceLock::new() }
+    pub fn new(desk: Arc<Desk>, ended: CancellationToken) -> Self {
+        Self { desk, ended, changes: Mutex::default(), news: OnceLock::new() }
     }
 }
 
@@ -145,6 +147,7 @@ impl ServerHandler for Server {
         tokio::select! {
             called = self.desk.call(request, caller) => called.map(CallToolResponse::from),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
+            () = self.ended.cancelled() => Err(ErrorData::internal_error("the session has ended", None)),
         }
     }
 

@@ -31,6 +31,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep, timeout},
 };
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Refused;
 use crate::config::{Limits, Timing};
@@ -81,6 +82,8 @@ struct Open {
     streams: usize,
     used: Instant,
     _seat: OwnedSemaphorePermit,
+    /// Tells its calls that it has ended; the library gives them 5 s more.
+    _ended: DropGuard,
 }
 
 impl Sessions {
@@ -159,12 +162,19 @@ pub struct Turn {
     sessions: Arc<Sessions>,
     seat: Mutex<Option<OwnedSemaphorePermit>>,
     fault: Mutex<Option<Fault>>,
+    ended: CancellationToken,
 }
 
 impl Turn {
     /// For a request that may begin a session when it has a seat.
     pub fn new(sessions: &Arc<Sessions>, seat: Option<OwnedSemaphorePermit>) -> Self {
-        Self { sessions: Arc::clone(sessions), seat: Mutex::new(seat), fault: Mutex::default() }
+        let ended = CancellationToken::new();
+        Self { sessions: Arc::clone(sessions), seat: Mutex::new(seat), fault: Mutex::default(), ended }
+    }
+
+    /// Cancelled when the session ends that this request begins, if it begins one.
+    pub fn ended(&self) -> CancellationToken {
+        self.ended.clone()
     }
 
     /// What a session refused, for the answer.
@@ -198,7 +208,8 @@ impl SessionManager for Turn {
         let seat = lock(&self.seat).take();
         let seat = self.noted(seat.ok_or(Fault::NoSeat))?;
         let (id, transport) = self.noted(self.sessions.within(self.sessions.local.create_session()).await)?;
-        let session = Open { streams: 0, used: Instant::now(), _seat: seat };
+        let ended = self.ended.clone().drop_guard();
+        let session = Open { streams: 0, used: Instant::now(), _seat: seat, _ended: ended };
         lock(&self.sessions.open).insert(Arc::clone(&id), session);
         Ok((id, transport))
     }

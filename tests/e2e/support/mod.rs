@@ -7,6 +7,7 @@ pub mod database;
 pub mod files;
 pub mod guest;
 pub mod host;
+pub mod mcp;
 pub mod openssl;
 pub mod package;
 pub mod process;
