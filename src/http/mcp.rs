@@ -75,7 +75,7 @@ pub static ROUTES: &[Endpoint] = &[
     delete(PATH, Action::McpConnect, || web::to(serve))
         .about("End a session of the Model Context Protocol")
         .query::<Parameters>()
-        .gives_of(202, Content::Empty)
+        .gives_of(204, Content::Empty)
         .refuses(&[405]),
 ];
 
@@ -122,8 +122,7 @@ struct Asked {
 }
 
 fn needs(request: &HttpRequest, body: &[u8]) -> Result<Needs, Refused> {
-    let json = |mime: &str| mime.eq_ignore_ascii_case("application/json");
-    if !json(request.content_type()) {
+    if !request.content_type().eq_ignore_ascii_case("application/json") {
         return Err(Refused::Media);
     }
     let asked: Asked = serde_json::from_slice(body).map_err(|error| {
@@ -210,7 +209,7 @@ impl Mcp {
         if self.desk.stopping.is_cancelled() {
             return Err(ApiError::Stopping);
         }
-        let listens = message.method() == ::http::Method::GET;
+        let (listens, ends) = (message.method() == ::http::Method::GET, message.method() == ::http::Method::DELETE);
         let seat = if needs == Needs::Nothing { None } else { Some(self.sessions.sit()?) };
         let (for_session, for_stream) = if needs == Needs::Session { (seat, None) } else { (None, seat) };
         let turn = Arc::new(Turn::new(&self.sessions, for_session));
@@ -226,6 +225,8 @@ impl Mcp {
         match answer.status().as_u16() {
             500.. => Err(self.trouble(&turn, text(answer.into_body()).await)),
             _ if listens => self.stream(answer).await,
+            // The library's 202 makes the official client warn that the session was not ended.
+            202 if ends => Ok(HttpResponse::NoContent().finish()),
             _ => taken_back(answer, for_stream).await,
         }
     }

@@ -51,7 +51,7 @@ on_both!(a_session_lists_the_tools_of_active_plugins_and_calls_them, |guest| {
         ["absent", "crash", "echo", "fail", "measure", "respond", "sleep"].map(|name| format!("demo__{name}"));
     assert_eq!((names, list.get("nextCursor")), (expected.iter().map(String::as_str).collect(), None));
     let echo = json!({
-        "name": "demo__echo", "title": tools[2]["title"], "description": "Answers the call as JSON",
+        "name": "demo__echo", "title": "Fixture: echo", "description": "Answers the call as JSON",
         "inputSchema": {"type": "object", "required": ["text"], "additionalProperties": false, "properties": {
             "text": {"type": "string", "minLength": 1}, "n": {"type": "integer", "maximum": 10},
             "list": {"type": "array", "items": {"type": "string"}}}},
@@ -60,7 +60,6 @@ on_both!(a_session_lists_the_tools_of_active_plugins_and_calls_them, |guest| {
             "kandev-host/surfaces": ["kanban-task", "office-task"]},
     });
     assert_eq!(tools[2], echo);
-    assert!(tools[2]["title"].as_str().unwrap().ends_with(": echo"), "{}", tools[2]["title"]);
     assert_eq!(tools[4]["outputSchema"]["required"], json!(["celsius"]));
 
     let arguments = json!({"text": "hällo s3cret-argument", "n": 3});
@@ -189,7 +188,7 @@ on_both!(a_client_that_gives_up_or_hangs_up_cancels_its_call, |guest| {
 
     let _ended = endless(&host, 102, &of_session, json!({})).await;
     host.called("demo", 3).await;
-    assert_eq!(session.end().await.status, 202);
+    assert_eq!(session.end().await.status, 204);
     assert_eq!(host.call_ended("demo", 3).await["cancelled"], true, "its session has ended");
 
     let of_none = [
@@ -256,7 +255,7 @@ async fn sessions_are_bounded_and_end_when_they_are_ended_or_not_used() {
     let told = listening.listen().await;
     let full = post(to_mcp(&host, Method::POST, ""), &initialize()).await;
     assert!(full.refused(429, "too_many_mcp_sessions").contains("limits.mcp_sessions"));
-    assert_eq!(ended.end().await.status, 202);
+    assert_eq!(ended.end().await.status, 204);
     ended.send(&message(9, "ping", json!({}))).await.refused(404, "mcp_session_not_found");
 
     let unused = Session::begin(&host, "").await;
