@@ -1,13 +1,13 @@
 #!/bin/sh
 # Every test of the workspace, the real-process ones with both fixture plugins, those of the database on SQLite and
-# PostgreSQL; then the Python SDK's, and schemathesis on a running host, on both databases; fails when a process is left
-# behind.
+# PostgreSQL; then the Python SDK's, the official MCP client on a running host, and schemathesis on one, on both databases;
+# fails when a process is left behind.
 #
 #   scripts/test.sh [arguments of the test programs…]        for example: scripts/test.sh --show-output
 #
 # On Debian as root it installs what it needs; elsewhere it says what is missing. Without Go the cases on the Go fixture
-# are left out, without PostgreSQL those on it, without PyPI the Python SDK's and schemathesis, loudly; with CI=true that is
-# an error, and the lock file must be current.
+# are left out, without PostgreSQL those on it, without PyPI the Python SDK's, the MCP client and schemathesis, loudly; with
+# CI=true that is an error, and the lock file must be current.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -63,6 +63,14 @@ if ! scripts/ensure-python.sh >/dev/null; then
     [ "${CI:-}" != true ] || { echo "test: CI=true, so a missing Python is an error" >&2; exit 1; }
 else
     KANDEV_HOST=${CARGO_TARGET_DIR:-$root/target}/debug/kandev-host scripts/test-python.sh || status=$?
+fi
+
+# Agents' tools as the official client of the Model Context Protocol sees them.
+if ! scripts/ensure-mcp.sh >/dev/null; then
+    echo "skipped: needs the official MCP client (see above); /mcp is not tried out with it"
+    [ "${CI:-}" != true ] || { echo "test: CI=true, so a missing MCP client is an error" >&2; exit 1; }
+else
+    KANDEV_HOST=${CARGO_TARGET_DIR:-$root/target}/debug/kandev-host scripts/mcp.sh || status=$?
 fi
 
 # The document of the API against the host that was built just now.

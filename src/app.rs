@@ -25,7 +25,7 @@ use crate::{
     domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
-    http::{self, Browser, Hub, OperatorToken, RequestFigures, Room, Services, Tasks},
+    http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Tasks},
     pace,
     platform::{
         Platform,
@@ -233,6 +233,7 @@ impl Host {
             install_slots: Arc::new(Semaphore::new(limits.installs)),
             follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
             hub: Hub::start(&bus, limits),
+            mcp: Mcp::start(&registry, &Platform::new(&platform_store), timing, limits),
             usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
             requests: RequestFigures::default(),
             public_metrics: config.metrics.public,

@@ -18,6 +18,7 @@ mod inbox;
 mod install;
 mod linger;
 mod logs;
+mod mcp;
 mod measure;
 mod metrics;
 mod platform;
@@ -45,6 +46,7 @@ use std::sync::Arc;
 pub use body::Room;
 pub use browser::Browser;
 pub use error::ApiError;
+pub use mcp::Mcp;
 pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
 pub use tasks::Tasks;
@@ -102,6 +104,8 @@ pub struct Services {
     pub follow_slots: Arc<Semaphore>,
     /// The live connections of user interfaces.
     pub hub: Hub,
+    /// Clients of the Model Context Protocol.
+    pub mcp: Mcp,
     /// What processes use.
     pub usage: UsageSampler,
     /// Requests answered so far.

@@ -41,6 +41,11 @@ pub struct OfferedTool {
 }
 
 impl OfferedTool {
+    /// Its plugin's name for people.
+    pub fn plugin_name(&self) -> &str {
+        &self.manifest.display_name
+    }
+
     /// What its manifest says of it.
     pub fn tool(&self) -> &AgentTool {
         &self.manifest.agent_tools[self.index]

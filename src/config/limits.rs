@@ -127,6 +127,10 @@ pub struct Limits {
     pub ws_queue: usize,
     /// One frame of `/ws` in either direction. Default 32 MiB.
     pub ws_frame_bytes: u64,
+    /// Sessions and subscriptions of `/mcp` together; one more is answered 429. Default 256.
+    pub mcp_sessions: usize,
+    /// One message of a client of `/mcp`. Default 1088 KiB: the largest arguments of a tool, and what goes with them.
+    pub mcp_message_bytes: u64,
 }
 
 impl Default for Limits {
@@ -188,6 +192,8 @@ impl Default for Limits {
             ws_hub_queue: 1000,
             ws_queue: 256,
             ws_frame_bytes: 32 * MIB,
+            mcp_sessions: 256,
+            mcp_message_bytes: MIB + 64 * KIB,
         }
     }
 }

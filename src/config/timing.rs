@@ -163,6 +163,13 @@ pub struct Timing {
     /// How long a frame may wait for the client to read; then the connection is ended. Default 10 s.
     #[serde(with = "duration::one")]
     pub ws_write: Duration,
+    /// How long a session of `/mcp` is kept that nobody uses: no message, no call under way, no open stream.
+    /// Default 30 min.
+    #[serde(with = "duration::one")]
+    pub mcp_idle: Duration,
+    /// Between two comments on a stream of `/mcp` that has nothing to say. Default 15 s.
+    #[serde(with = "duration::one")]
+    pub mcp_keep_alive: Duration,
     /// How far away the next timer of a runtime is at most. Default 1 s.
     #[serde(with = "duration::one")]
     pub timer_pace: Duration,
@@ -225,6 +232,8 @@ impl Default for Timing {
             ws_ping: secs(54),
             ws_pong_wait: secs(60),
             ws_write: secs(10),
+            mcp_idle: secs(1800),
+            mcp_keep_alive: secs(15),
             timer_pace: secs(1),
         }
     }

@@ -117,6 +117,8 @@ pub enum Action {
     CodeWrite,
     /// Be told of events as they happen, over a WebSocket.
     GatewayConnect,
+    /// Speak the Model Context Protocol; what is asked over it has actions of its own.
+    McpConnect,
 }
 
 /// What an action is about, for listings.
@@ -275,6 +277,7 @@ impl Action {
         Self::CodeRead,
         Self::CodeWrite,
         Self::GatewayConnect,
+        Self::McpConnect,
     ];
 
     /// The stable name, `<group>:<verb>`.
@@ -335,6 +338,7 @@ impl Action {
             Self::CodeRead => "code:read",
             Self::CodeWrite => "code:write",
             Self::GatewayConnect => "gateway:connect",
+            Self::McpConnect => "mcp:connect",
         }
     }
 
@@ -358,7 +362,7 @@ impl Action {
             | Self::PluginUi
             | Self::UserStateRead
             | Self::UserStateWrite => Group::Plugins,
-            Self::ToolRead | Self::ToolCall => Group::Tools,
+            Self::ToolRead | Self::ToolCall | Self::McpConnect => Group::Tools,
             Self::EventPublish | Self::EventRead | Self::GatewayConnect => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
@@ -439,6 +443,7 @@ impl Action {
             Self::CodeRead => "see the commits and snapshots of sessions",
             Self::CodeWrite => "report commits and snapshots of sessions",
             Self::GatewayConnect => "be told of events as they happen",
+            Self::McpConnect => "speak the Model Context Protocol",
         }
     }
 }

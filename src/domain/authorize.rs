@@ -76,7 +76,8 @@ const fn is_public(action: Action) -> bool {
         | Action::MessageWrite
         | Action::CodeRead
         | Action::CodeWrite
-        | Action::GatewayConnect => false,
+        | Action::GatewayConnect
+        | Action::McpConnect => false,
     }
 }
 

@@ -6,6 +6,7 @@
 mod calls;
 mod events;
 mod keys;
+mod mcp;
 mod platform;
 mod plugins;
 mod ui;
@@ -131,6 +132,8 @@ pub enum ApiError {
     Ui(super::ui::UiError),
     /// A plugin keeps nothing for the user there.
     UserState(super::user_state::Refused),
+    /// What a client of the Model Context Protocol asks for cannot be had.
+    Mcp(super::mcp::Refused),
     /// The host's own trouble.
     Internal(Box<dyn std::error::Error + Send + Sync>),
     /// A handler panicked; the reason is in the log already.
@@ -190,6 +193,23 @@ impl ApiError {
     /// An error that is the host's own trouble: its text is for the log only.
     pub(super) fn internal(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Internal(Box::new(error))
+    }
+
+    /// Status, code and text, for a protocol that has answers of its own. What is for the log only is written there.
+    pub(super) fn told(&self) -> (StatusCode, &'static str, String) {
+        let Described { status, code, text, .. } = self.logged();
+        (status, code, text)
+    }
+
+    fn logged(&self) -> Described {
+        let described = self.describe();
+        let Described { status, code, text, note, .. } = &described;
+        match note.as_deref() {
+            Some(note) if *status == StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(code, note, "request failed"),
+            Some(note) => tracing::warn!(code, note, error = text, "request failed"),
+            None => {}
+        }
+        described
     }
 
     fn describe(&self) -> Described {
@@ -259,6 +279,7 @@ impl ApiError {
             }
             Self::Ui(error) => ui::file(error),
             Self::UserState(error) => ui::user_state(error),
+            Self::Mcp(error) => mcp::refused(error),
             Self::NotReady => plain(StatusCode::SERVICE_UNAVAILABLE, "not_ready", "the host is not ready"),
             Self::Stopping => stopping(),
             Self::Internal(error) => trouble(&**error),
@@ -371,12 +392,7 @@ impl ResponseError for ApiError {
     }
 
     fn error_response(&self) -> HttpResponse {
-        let Described { status, code, text, note, details } = self.describe();
-        match note {
-            Some(note) if status == StatusCode::INTERNAL_SERVER_ERROR => tracing::error!(code, note, "request failed"),
-            Some(note) => tracing::warn!(code, note, error = text, "request failed"),
-            None => {}
-        }
+        let Described { status, code, text, details, .. } = self.logged();
         let mut answer = HttpResponse::build(status);
         if let Self::Method { allow } = self {
             answer.insert_header((header::ALLOW, allow.as_str()));
@@ -427,6 +443,7 @@ from!(
     Secret(SharedSecretError),
     Shared(SharedError),
     Rotate(RotateError),
+    Mcp(super::mcp::Refused),
 );
 
 impl From<Refusal> for ApiError {

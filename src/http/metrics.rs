@@ -54,6 +54,7 @@ pub async fn read(services: web::Data<Services>, request: HttpRequest) -> Result
         written: services.events.written(),
         unwritten: services.events.waiting(),
         live: services.hub.figures(),
+        mcp: services.mcp.count(),
         followers: services.limits.log_followers.saturating_sub(services.follow_slots.available_permits()),
     };
     let text = text(&services, collected).map_err(ApiError::internal)?;
@@ -96,6 +97,7 @@ struct Collected {
     unwritten: usize,
     followers: usize,
     live: (usize, u64),
+    mcp: usize,
 }
 
 type Encoded = Result<(), fmt::Error>;
@@ -139,6 +141,7 @@ impl Collected {
         metrics.gauge("kandev_log_followers", "Clients that follow a log", one(self.followers as u64))?;
         let (connections, let_go) = self.live;
         metrics.gauge("kandev_ws_connections", "Live connections of /ws", one(connections as u64))?;
+        metrics.gauge("kandev_mcp_sessions", "Sessions and subscriptions of /mcp", one(self.mcp as u64))?;
         let about = "Live connections that were ended because their clients did not read";
         metrics.counter("kandev_ws_let_go", about, one(let_go))
     }

@@ -11,7 +11,7 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, actions, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, metrics,
+    ApiError, actions, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, mcp, metrics,
     platform, plugins, secrets, settings, tools, trust, ui, upgrade, user_state, vault, webhooks, ws,
 };
 
@@ -38,6 +38,7 @@ static HOST: &[&[Endpoint]] = &[
     inbox::ROUTES,
     ws::ROUTES,
     tools::ROUTES,
+    mcp::ROUTES,
 ];
 
 /// Every route, in the order in which paths are tried.

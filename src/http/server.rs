@@ -17,7 +17,7 @@ use actix_web::{
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
-    OperatorToken, Services, Tasks, linger, routes, trace,
+    Mcp, OperatorToken, Services, Tasks, linger, routes, trace,
     ws::{Hub, Inside},
 };
 use crate::{
@@ -38,6 +38,7 @@ pub struct Running {
     server: JoinHandle<io::Result<()>>,
     tasks: Tasks,
     hub: Option<Hub>,
+    mcp: Option<Mcp>,
 }
 
 /// How a stop went.
@@ -53,14 +54,14 @@ pub struct Stopped {
 /// When the listener cannot be used or the workers cannot be started.
 pub fn start(listener: TcpListener, services: Arc<Services>, token: OperatorToken) -> io::Result<Running> {
     let (timing, limits, tasks) = (services.timing.clone(), services.limits.clone(), services.tasks.clone());
-    let hub = services.hub.clone();
+    let (hub, mcp) = (services.hub.clone(), services.mcp.clone());
     let (services, token) = (Data::from(services), Data::new(token));
     let configure = move |config: &mut ServiceConfig| {
         let inside = Rc::new(Inside::new(services.clone()));
         config.app_data(services.clone()).app_data(token.clone()).app_data(inside).configure(routes::configure);
     };
     let mut running = run(listener, &timing, &limits, tasks, configure)?;
-    running.hub = Some(hub);
+    (running.hub, running.mcp) = (Some(hub), Some(mcp));
     Ok(running)
 }
 
@@ -92,7 +93,7 @@ fn run(
         .listen(listener)?
         .run();
     let handle = server.handle();
-    Ok(Running { address, handle, server: tokio::spawn(server), tasks, hub: None })
+    Ok(Running { address, handle, server: tokio::spawn(server), tasks, hub: None, mcp: None })
 }
 
 impl Running {
@@ -117,10 +118,12 @@ impl Running {
         let begin = tokio::time::Instant::now();
         // They would go on for ever.
         self.hub.iter().for_each(Hub::close);
+        self.mcp.iter().for_each(Mcp::close);
         if timeout(deadline, self.handle.stop(true)).await.is_err() {
             tracing::warn!("the server did not stop in time");
             self.server.abort();
         }
+        self.mcp.iter().for_each(Mcp::end);
         let unfinished = self.tasks.close(deadline.saturating_sub(begin.elapsed())).await;
         Stopped { unfinished }
     }

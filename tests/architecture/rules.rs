@@ -74,12 +74,13 @@ const PURE_PARSER: &str = "url";
 const WORLD: [&str; 5] = ["fs", "process", "thread", "env", "os"];
 
 /// Who alone may name a crate.
-const OWNED_CRATES: [(&str, &[&str]); 8] = [
+const OWNED_CRATES: [(&str, &[&str]); 9] = [
     ("actix", &["actors", "app"]),
     ("actix_rt", &["actors", "app"]),
     ("actix_web", &["http", "app"]),
     ("actix_multipart", &["http"]),
     ("aws_lc_rs", &["vault"]),
+    ("rmcp", &["http"]),
     ("sea_orm", &["store", "vault", "entities"]),
     ("sea_orm_migration", &["store"]),
     ("sqlx", &["store"]),

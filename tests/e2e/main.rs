@@ -24,6 +24,7 @@ mod leaks;
 mod lifecycle;
 mod live;
 mod logs;
+mod mcp;
 mod packages;
 mod platform_rest;
 mod platform_writes;

@@ -16,9 +16,9 @@ use super::telemetry::Traces;
 use crate::config::Timing;
 
 /// What is silent unless the filter names it. The HTTP library reports every malformed request at level error, so that
-/// any stranger could fill the log; the database library makes a span for each statement, which costs as much as a
-/// small one.
-const QUIET: &str = "actix_http::h1::dispatcher=off,sea_orm=warn,sqlx=warn";
+/// any stranger could fill the log; the MCP library writes whole messages, with the arguments of tools; the database library
+/// makes a span for each statement, which costs as much as a small one.
+const QUIET: &str = "actix_http::h1::dispatcher=off,rmcp=off,sea_orm=warn,sqlx=warn";
 
 /// Why there is no log.
 #[derive(Debug, thiserror::Error)]

@@ -5,5 +5,6 @@
 
 pub mod answer;
 pub mod envelope;
+pub mod exposed;
 pub mod place;
 pub mod tool;

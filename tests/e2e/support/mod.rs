@@ -8,6 +8,7 @@ pub mod files;
 pub mod guest;
 pub mod host;
 pub mod live;
+pub mod mcp;
 pub mod openssl;
 pub mod package;
 pub mod process;
