@@ -10,6 +10,7 @@ mod database;
 mod help;
 mod pack;
 mod project;
+mod python;
 mod remote;
 mod secrets;
 mod seed;
