@@ -5,6 +5,7 @@
 mod support;
 
 mod backup;
+mod check;
 mod command;
 mod database;
 mod help;
