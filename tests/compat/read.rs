@@ -16,7 +16,7 @@ use crate::case::{Case, PLATFORM, cases};
 async fn verdict(case: &Case) -> Result<(Manifest, Vec<String>), (&'static str, String)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let store = PackageStore::new(folder.path());
-    let archive = case.package(PLATFORM, b"a program").archive().await;
+    let archive = case.package(b"a program").archive().await;
     let limits = Limits::default().package();
     let body = stream::iter([Ok::<_, io::Error>(archive)]);
     let staged = store.stage(body, &limits).await.unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -32,7 +32,7 @@ async fn verdict(case: &Case) -> Result<(Manifest, Vec<String>), (&'static str, 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_manifest_gets_its_verdict() {
-    for case in cases() {
+    for case in cases(PLATFORM) {
         let name = &case.name;
         let found = verdict(&case).await;
         match (found, &case.verdict.accepted, &case.verdict.refused) {
@@ -45,7 +45,7 @@ async fn every_manifest_gets_its_verdict() {
                 assert_eq!(granted, wanted, "{name}");
                 accepted.check_record(name, &serde_json::to_value(&manifest).expect("a manifest as JSON"));
             }
-            (Err((code, text)), _, Some(refused)) => refused.check(name, PLATFORM, code, &text),
+            (Err((code, text)), _, Some(refused)) => refused.check(name, code, &text),
             (Ok(_), ..) => panic!("{name} was accepted and must be refused"),
             (Err((code, text)), ..) => panic!("{name} was refused and must be accepted: {code}: {text}"),
         }

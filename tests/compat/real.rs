@@ -13,7 +13,7 @@ use crate::{
 async fn a_running_host_gives_every_manifest_its_verdict() {
     let program = std::fs::read(Guest::Rust.executable().expect("the Rust fixture")).expect("a readable program");
     let host = Host::start().await;
-    for case in cases() {
+    for case in cases(&host_platform()) {
         match case.verdict.refused {
             Some(_) => refused(&host, &case).await,
             None => accepted(&host, &case, &program).await,
@@ -23,17 +23,17 @@ async fn a_running_host_gives_every_manifest_its_verdict() {
 }
 
 async fn refused(host: &Host, case: &Case) {
-    let answer = host.upload(case.package(&host_platform(), b"a program").archive().await).await;
+    let answer = host.upload(case.package(b"a program").archive().await).await;
     let verdict = case.verdict.refused.as_ref().expect("a refusal");
     let text = |key: &str| answer.body[key].as_str().unwrap_or_default();
     assert_eq!(answer.status, 400, "{}: {}", case.name, answer.body);
-    verdict.check(&case.name, &host_platform(), text("code"), text("error"));
+    verdict.check(&case.name, text("code"), text("error"));
 }
 
 async fn accepted(host: &Host, case: &Case, program: &[u8]) {
     let name = &case.name;
     let verdict = case.verdict.accepted.as_ref().expect("an acceptance");
-    let answer = host.upload(case.package(&host_platform(), program).archive().await).await;
+    let answer = host.upload(case.package(program).archive().await).await;
     assert_eq!(answer.status, 201, "{name}: {}", answer.body);
     assert_eq!(answer.body["plugin"]["status"], "active", "{name}: {}", answer.body);
     let texts = |value: &Value| -> Vec<String> {

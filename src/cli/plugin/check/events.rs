@@ -54,14 +54,9 @@ pub struct Board {
 impl Board {
     /// Made by REST. What cannot be made is `null` in the events.
     pub async fn make(session: &Session<'_>) -> Result<Self, CheckError> {
-        let make = async |path: &[&str], body: Value| {
-            let request = session.api.request(Method::POST, path).json(&body);
-            let made = session.api.send(request, session.timing.answer).await?.json();
-            Ok::<Value, CheckError>(made["id"].clone())
-        };
-        let workspace = make(&["api", "v1", "workspaces"], json!({"name": "plugin check"})).await?;
-        let body = json!({"workspace_id": workspace, "title": "made by plugin check"});
-        let task = make(&["api", "v1", "tasks"], body).await?;
+        let workspace = made(session, "workspaces", json!({"name": "plugin check"})).await?;
+        let task = json!({"workspace_id": workspace, "title": "made by plugin check"});
+        let task = made(session, "tasks", task).await?;
         Ok(Self { workspace, task })
     }
 
@@ -70,6 +65,13 @@ impl Board {
         json!({"id": self.task, "task_id": self.task, "workspace_id": self.workspace, "title": "made by plugin check",
             "plugin_check": true})
     }
+}
+
+/// The id of something new of the platform.
+async fn made(session: &Session<'_>, kind: &str, body: Value) -> Result<Value, CheckError> {
+    let request = session.api.request(Method::POST, &["api", "v1", kind]).json(&body);
+    let answer = session.api.send(request, session.timing.answer).await?;
+    Ok(answer.json()["id"].clone())
 }
 
 /// A subject that a pattern matches; `None` when nobody but plugins and the host may publish one.

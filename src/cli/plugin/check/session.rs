@@ -62,7 +62,7 @@ impl Session<'_> {
     pub async fn log(&self) -> Result<Vec<LogLine>, CheckError> {
         let limit = self.timing.limits.log_buffer_lines.to_string();
         let path = ["api", "plugins", self.id(), "logs"];
-        let request = self.api.request_with(Method::GET, &path, &[("limit", &limit)]);
+        let request = self.api.request_with(Method::GET, &path, &[("limit", limit.as_str())]);
         let mut json = self.api.send(request, self.timing.answer).await?.json();
         let lines = json.get_mut("lines").map(Value::take).unwrap_or_default();
         Vec::<LogLine>::deserialize(lines).map_err(|error| foreign(&error))
