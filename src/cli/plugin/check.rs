@@ -1,7 +1,7 @@
 //! `plugin check`: installs a package on a throw-away host, runs it, and tells how it behaves as a guest.
 //!
-//! Owns the arguments, the order of the checks, and that nothing is left: host, processes, home. What is looked at is in
-//! the files below, one a subject; why the host is a child process is decision 0027.
+//! Owns the arguments, the order of the checks, and that nothing is left: host, processes, home. What is looked at is
+//! in the files below, one a subject; why the host is a child process is decision 0027.
 
 mod api;
 mod events;

@@ -1,5 +1,5 @@
-//! The processes of a home's plugins, children that left their group included: found by the variable that the host gives
-//! each plugin and that what it starts inherits.
+//! The processes of a home's plugins, children that left their group included: found by the variable that the host
+//! gives each plugin and that what it starts inherits.
 //!
 //! A process that cleared its environment is not found.
 

@@ -75,7 +75,7 @@ impl Session<'_> {
         Ok(notes.find(|message| message.contains(word)))
     }
 
-    /// Whether the plugin runs; one that has ended is started again, since the checks that follow are about other things.
+    /// Whether the plugin runs; one that has ended is started again, since what follows is about other things.
     pub async fn runs(&self) -> Result<bool, CheckError> {
         if self.view().await?.is_active() {
             return Ok(true);

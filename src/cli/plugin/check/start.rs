@@ -15,8 +15,8 @@ use super::{
 /// How the host tells a plugin that spoke its line and did not answer the first ping.
 const FIRST_PING: &str = "first health check failed";
 
-const HANDSHAKE: &str = "start the binary by hand with KANDEV_PLUGIN=kandev-plugin-v1: it must print one handshake line on \
-                         stdout, nothing before it, and stay; logs belong on stderr";
+const HANDSHAKE: &str = "start the binary by hand with KANDEV_PLUGIN=kandev-plugin-v1: it must print one handshake \
+                         line on stdout, nothing before it, and stay; logs belong on stderr";
 const HEALTH: &str = "serve grpc.health.v1 and answer SERVING for the service `plugin`; the SDKs and go-plugin do";
 const SETTINGS: &str = "give settings that the config_schema takes, with --config FILE and --secret FIELD=FILE";
 
