@@ -218,8 +218,8 @@ async fn a_plugin_that_dies_of_an_event_fails_events_and_the_rest_is_still_looke
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_that_hangs_fails_events() {
-    let checked = check(&with(&json!({"hang_on_event": "test."})), &["--timeout", "2s"]).await;
-    assert_fails_only(&checked, "events test.*", "test.check was not acknowledged within 2.0 s");
+    let checked = check(&with(&json!({"hang_on_event": "test."})), &["--timeout", "3s"]).await;
+    assert_fails_only(&checked, "events test.*", "test.check was not acknowledged within 3.0 s");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,8 +234,8 @@ async fn an_error_for_a_made_up_event_is_a_warning() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_hangs_or_dies_fails_webhooks() {
-    let checked = check(&with(&json!({"hang_on_webhook": "echo"})), &["--timeout", "2s"]).await;
-    assert_fails_only(&checked, "webhooks echo", "it did not answer within 2.0 s");
+    let checked = check(&with(&json!({"hang_on_webhook": "echo"})), &["--timeout", "3s"]).await;
+    assert_fails_only(&checked, "webhooks echo", "it did not answer within 3");
     let checked = check(&with(&json!({"crash_on_webhook": "echo"})), &[]).await;
     assert_fails_only(&checked, "webhooks echo", "it gave no answer that can be sent on (webhook_failed)");
 }
@@ -253,9 +253,9 @@ async fn a_declared_file_that_is_not_there_or_has_another_type_fails_ui() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_fails_is_told_only_when_tools_are_called() {
     let package = with(&json!({"hang_on_tool": true}));
-    let (done, report) = check(&package, &["--timeout", "2s"]).await;
+    let (done, report) = check(&package, &["--timeout", "3s"]).await;
     assert_eq!((done.code, findings(&report, "fail")), (Some(0), vec![]), "{report:#}");
-    let checked = check(&package, &["--timeout", "2s", "--call-tools"]).await;
+    let checked = check(&package, &["--timeout", "3s", "--call-tools"]).await;
     assert_fails_only(&checked, "tools sleep", "");
 }
 
@@ -265,10 +265,8 @@ async fn a_plugin_that_must_be_killed_fails_stop() {
     assert_fails_only(&checked, "stop", "it had to be killed");
     let (done, report) = check(&with(&json!({"ignore_shutdown": true})), &[]).await;
     assert_eq!((done.code, findings(&report, "fail")), (Some(0), vec![]), "{report:#}");
-    assert_eq!(
-        findings(&report, "warn")[0],
-        ("stop".to_owned(), "it did not end within 2.0 s, but at SIGTERM".to_owned())
-    );
+    let text = "it did not end within 2.0 s, but at SIGTERM";
+    assert_eq!(findings(&report, "warn"), [("stop".to_owned(), text.to_owned())]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
