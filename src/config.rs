@@ -3,6 +3,7 @@
 //! Owns the shapes, their defaults and their rules. Reading the file, the environment and the flags is
 //! [`load()`]'s part; nobody else names a duration or a bound.
 
+mod check;
 mod client;
 mod duration;
 mod environment;
@@ -20,6 +21,7 @@ mod variables;
 
 use std::{net::SocketAddr, path::PathBuf};
 
+pub use check::CheckTiming;
 pub use client::{ClientFlags, ClientSettings, ClientTiming, load_client};
 pub use duration::parse as parse_duration;
 pub use environment::Lookup;

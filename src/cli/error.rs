@@ -3,8 +3,8 @@
 use std::io;
 
 use super::{
-    client::ClientError, plugin::SettingError, plugin::keys::KeyFileFault, plugin::new::NewError,
-    plugin::pack::PackError, serve::TelemetryError,
+    client::ClientError, plugin::SettingError, plugin::check::CheckError, plugin::keys::KeyFileFault,
+    plugin::new::NewError, plugin::pack::PackError, serve::TelemetryError,
 };
 use crate::{
     app::AppError,
@@ -27,6 +27,8 @@ const NOT_RUNNING: u8 = 5;
 const NOT_TRUSTED: u8 = 6;
 /// Another version did not come up and the one before is there again.
 const UNDONE: u8 = 7;
+/// `plugin check` found something that a host cannot live with.
+const CHECK_FAILED: u8 = 8;
 
 /// Everything a command can end with, beside success.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +99,9 @@ pub enum CliError {
     /// `plugin pack`.
     #[error(transparent)]
     Pack(#[from] PackError),
+    /// `plugin check`.
+    #[error(transparent)]
+    Check(#[from] CheckError),
     /// `plugin new`.
     #[error(transparent)]
     New(#[from] NewError),
@@ -141,6 +146,7 @@ impl CliError {
             Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
             Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
             Self::NotTrusted(_) => NOT_TRUSTED,
+            Self::Check(CheckError::Failed { .. }) => CHECK_FAILED,
             Self::New(error) if error.is_usage() => USAGE,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
@@ -183,6 +189,7 @@ impl CliError {
             Self::NotRunning { .. } => Some("not_running"),
             Self::NoSecret(_) => Some("secret_not_found"),
             Self::NotTrusted(_) => Some("not_trusted"),
+            Self::Check(CheckError::Failed { .. }) => Some("check_failed"),
             Self::SyncIncomplete { .. } => Some("sync_incomplete"),
             _ => None,
         }

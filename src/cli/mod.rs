@@ -37,6 +37,7 @@ Exit codes:
   5  the plugin is installed but not running
   6  the package is sound, but not signed by a trusted key
   7  another version did not come up, the one before is installed again
+  8  the plugin failed its check
 
 Examples:
   kandev-host serve

@@ -7,6 +7,7 @@ pub const COMMANDS: &[&[&str]] = &[
     &["serve"],
     &["plugin", "new"],
     &["plugin", "pack"],
+    &["plugin", "check"],
     &["plugin", "inspect"],
     &["plugin", "verify"],
     &["plugin", "keygen"],
@@ -79,7 +80,7 @@ fn the_exit_codes_are_in_the_help_and_every_command_is_in_the_documentation() {
     let help = Desk::new().run(&["--help"]).expect(0).out;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");
     let document = std::fs::read_to_string(path).expect("docs/cli.md");
-    for code in 0..=7 {
+    for code in 0..=8 {
         assert!(help.contains(&format!("\n  {code}  ")) && document.contains(&format!("| {code} |")), "code {code}");
     }
     for command in COMMANDS.iter().filter(|command| !command.is_empty()) {

@@ -5,11 +5,13 @@
 mod support;
 
 mod backup;
+mod check;
 mod command;
 mod database;
 mod help;
 mod pack;
 mod project;
+mod python;
 mod remote;
 mod secrets;
 mod seed;

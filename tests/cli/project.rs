@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::{
     command::{Desk, finish},
+    python,
     support::{Guest, Host, eventually},
 };
 
@@ -90,6 +91,18 @@ async fn a_new_rust_project_packs_installs_and_is_sent_an_event() {
     packs_installs_and_counts(&desk, &host, "rust-demo", &make).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_python_project_packs_installs_and_is_sent_an_event() {
+    // Says `skipped: needs python`, or fails in CI.
+    let Some(python) = python::interpreter() else { return };
+    let host = Host::start().await;
+    let desk = Desk::at(&host);
+    let sdk = root().join("sdk-python");
+    let new = ["plugin", "new", "python.demo", "--lang", "python", "--sdk-path", sdk.to_str().unwrap(), "--json"];
+    assert_eq!(desk.run(&new).expect(0).json()["lang"], "python");
+    packs_installs_and_counts(&desk, &host, "python.demo", &[("PYTHON", python)]).await;
+}
+
 #[test]
 fn new_refuses_what_it_cannot_make() {
     let desk = Desk::new();
@@ -101,6 +114,12 @@ fn new_refuses_what_it_cannot_make() {
     refused(&["demo", "--lang", "cobol"], 2, "cobol");
     refused(&["demo", "--lang", "rust"], 2, "--sdk-path FOLDER or --sdk-git URL");
     refused(&["demo", "--lang", "rust", "--sdk-path", "nowhere"], 2, "nowhere is not the SDK");
+    refused(&["demo", "--lang", "python"], 2, "--sdk-path FOLDER or --sdk-git URL");
+    refused(
+        &["demo", "--lang", "python", "--sdk-path", "."],
+        2,
+        "it has no pyproject.toml; name the folder `sdk-python`",
+    );
     refused(&["demo", "--lang", "go", "--sdk-git", "https://x"], 2, "are for Rust");
     assert_eq!(names(desk.path()), [""; 0], "nothing is made");
     desk.run(&["plugin", "new", "demo", "--lang", "go"]).expect(0);
@@ -115,6 +134,15 @@ fn a_rust_project_names_the_sdk_it_was_told() {
     let parsed: toml::Table = manifest.parse().expect("TOML");
     assert_eq!(parsed["dependencies"]["kandev-plugin-sdk"]["git"].as_str(), Some("https://x/\"y"));
     assert_eq!(parsed["package"]["name"].as_str(), Some("plugin-demo"));
+}
+
+#[test]
+fn a_python_project_names_the_sdk_it_was_told() {
+    let desk = Desk::new();
+    desk.run(&["plugin", "new", "demo", "--lang", "python", "--sdk-git", "https://x/y"]).expect(0);
+    let needed = fs::read_to_string(desk.path().join("demo/requirements.txt")).unwrap();
+    let line = needed.lines().last();
+    assert_eq!(line, Some("kandev-plugin-sdk @ git+https://x/y#subdirectory=sdk-python"));
 }
 
 fn names(folder: &Path) -> Vec<String> {

@@ -93,6 +93,9 @@ pub enum SettingError {
     /// A secret among the arguments.
     #[error("{0} is a secret and other users see a command's arguments; give it with --secret-from-stdin")]
     Secret(String),
+    /// `--secret` of `plugin check`; what was given is not shown.
+    #[error("--secret takes FIELD=FILE: a field, and the file that holds its value")]
+    SecretForm,
     /// A number that nobody keeps as it is.
     #[error("the number for {0} has more digits than a plugin gets; write it as text: {0}='\"…\"'")]
     Number(String),
@@ -203,7 +206,8 @@ fn all_of(input: impl Read) -> io::Result<Vec<u8>> {
     }
 }
 
-fn file(path: &Path) -> Result<Map<String, Value>, SettingError> {
+/// Fields and values of a YAML or JSON file.
+pub(super) fn file(path: &Path) -> Result<Map<String, Value>, SettingError> {
     let read = File::open(path).and_then(all_of);
     let bytes = read.map_err(|source| SettingError::Read { from: path.display().to_string(), source })?;
     yaml::read(&bytes, yaml::RECORD)

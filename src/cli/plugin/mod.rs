@@ -1,6 +1,7 @@
-//! `plugin …`: what can be asked about plugins. `new`, `pack`, `inspect`, `verify` and `keygen` work on files alone; the
-//! others ask a running host.
+//! `plugin …`: what can be asked about plugins. `new`, `pack`, `inspect`, `verify` and `keygen` work on files alone, `check`
+//! starts a host for itself; the others ask a running host.
 
+pub mod check;
 mod config;
 mod difference;
 mod inspect;
@@ -31,12 +32,13 @@ pub const EXAMPLES: &str = "\
 Examples:
   kandev-host plugin new my-plugin --lang go
   kandev-host plugin pack dist
+  kandev-host plugin check my-plugin-0.1.0.tar.gz
   kandev-host plugin install my-plugin-0.1.0.tar.gz
   kandev-host plugin list
   kandev-host plugin logs my-plugin
   kandev-host plugin config get my-plugin
 
-`new`, `pack`, `inspect`, `verify` and `keygen` need no host. The others find a host that runs on this machine by its home; another one by
+`new`, `pack`, `check`, `inspect`, `verify` and `keygen` need no host. The others find a host that runs on this machine by its home; another one by
 --host and --token, or KANDEV_URL and KANDEV_ADMIN_TOKEN.";
 
 /// The group's commands.
@@ -48,6 +50,9 @@ pub enum PluginCommand {
     /// Makes a package of a folder, checked as a host checks it
     #[command(after_help = pack::EXAMPLES)]
     Pack(pack::Pack),
+    /// Runs a package on a throw-away host and tells how it behaves
+    #[command(after_help = check::EXAMPLES)]
+    Check(check::Check),
     /// Shows what is in a package, without installing it
     #[command(after_help = inspect::EXAMPLES)]
     Inspect(inspect::Inspect),
@@ -138,6 +143,7 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
     match command {
         PluginCommand::New(new) => new::run(new, output),
         PluginCommand::Pack(pack) => runtime.block_on(pack::run(pack, output)),
+        PluginCommand::Check(check) => runtime.block_on(check::run(check, output)),
         PluginCommand::Inspect(inspect) => runtime.block_on(inspect::run(inspect, output, env)),
         PluginCommand::Verify(verify) => runtime.block_on(verify::run(verify, output, env)),
         PluginCommand::Keygen(keygen) => keygen::run(keygen, output),

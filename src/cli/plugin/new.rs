@@ -18,6 +18,7 @@ Examples:
   kandev-host plugin new my-plugin --lang go
   kandev-host plugin new my-plugin --lang rust --sdk-path ../kandev-host/sdk
   kandev-host plugin new my-plugin --lang rust --sdk-git https://git.example.test/kandev-host --folder /tmp/mine
+  kandev-host plugin new my-plugin --lang python --sdk-path ../kandev-host/sdk-python
   cd my-plugin && make package && kandev-host plugin install my-plugin-0.1.0.tar.gz";
 
 /// `new`.
@@ -28,10 +29,10 @@ pub struct New {
     /// The language to write it in
     #[arg(long, value_enum)]
     lang: Language,
-    /// Rust: where the SDK lies on this machine, the folder `sdk` of the host's sources
+    /// Rust and Python: where the SDK lies on this machine, the folder `sdk` or `sdk-python` of the host's sources
     #[arg(long, value_name = "FOLDER", conflicts_with = "sdk_git")]
     sdk_path: Option<PathBuf>,
-    /// Rust: the repository that has the SDK
+    /// Rust and Python: the repository that has the SDK
     #[arg(long, value_name = "URL")]
     sdk_git: Option<String>,
     /// The folder to make [default: the plugin's id, here]
@@ -47,20 +48,29 @@ enum Language {
     Rust,
     /// On hashicorp/go-plugin, with the protocol's stubs
     Go,
+    /// On the package kandev-plugin-sdk
+    Python,
 }
 
 /// Why there is no project.
 #[derive(Debug, thiserror::Error)]
 pub enum NewError {
-    /// Rust without an SDK.
-    #[error("a Rust plugin needs the SDK: say where it is with --sdk-path FOLDER or --sdk-git URL")]
+    /// Rust or Python without an SDK.
+    #[error("a plugin in Rust or Python needs the SDK: say where it is with --sdk-path FOLDER or --sdk-git URL")]
     NoSdk,
     /// Go with an SDK.
-    #[error("--sdk-path and --sdk-git are for Rust: a Go plugin has its stubs in the project")]
+    #[error("--sdk-path and --sdk-git are for Rust and Python: a Go plugin has its stubs in the project")]
     SdkForGo,
-    /// No crate there.
-    #[error("{path} is not the SDK: it has no Cargo.toml; name the folder `sdk` of the host's sources", path = .0.display())]
-    NotAnSdk(PathBuf),
+    /// No SDK of the language there.
+    #[error("{path} is not the SDK: it has no {file}; name the folder `{folder}` of the host's sources", path = .path.display())]
+    NotAnSdk {
+        /// What was named.
+        path: PathBuf,
+        /// The file that an SDK of the language has.
+        file: &'static str,
+        /// Where that SDK is.
+        folder: &'static str,
+    },
     /// Something is there.
     #[error("{path} exists and is not empty: choose another name or --folder", path = .0.display())]
     Exists(PathBuf),
@@ -77,7 +87,7 @@ pub enum NewError {
 impl NewError {
     /// Whether the arguments are at fault.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::NoSdk | Self::SdkForGo | Self::NotAnSdk(_))
+        matches!(self, Self::NoSdk | Self::SdkForGo | Self::NotAnSdk { .. })
     }
 }
 
@@ -114,6 +124,15 @@ const GO: [Template; 6] = [
     (".gitignore", template!("gitignore")),
 ];
 
+const PYTHON: [Template; 6] = [
+    ("requirements.txt", template!("python/requirements.txt.template")),
+    ("src/main.py", template!("python/main.py.template")),
+    ("manifest.yaml", template!("manifest.yaml")),
+    ("Makefile", template!("python/Makefile")),
+    ("README.md", template!("README.md")),
+    (".gitignore", template!("gitignore")),
+];
+
 /// Files that are taken as they are.
 const GO_VERBATIM: [Template; 3] = [
     ("go.sum", go_fixture!("go.sum")),
@@ -139,6 +158,7 @@ pub fn run(new: New, output: &Output) -> Result<(), CliError> {
     let (templates, verbatim): (&[Template], &[Template]) = match new.lang {
         Language::Rust => (&RUST, &[]),
         Language::Go => (&GO, &GO_VERBATIM),
+        Language::Python => (&PYTHON, &[]),
     };
     claim(&folder)?;
     for (name, text) in templates {
@@ -157,22 +177,30 @@ pub fn run(new: New, output: &Output) -> Result<(), CliError> {
     })
 }
 
-/// The dependency's value in `Cargo.toml`; empty for Go.
+/// How the project names the SDK: the dependency's value in `Cargo.toml`, a line of `requirements.txt`; empty for Go.
 fn sdk(new: &New) -> Result<String, NewError> {
     let toml = |key: &str, value: &str| format!("{{ {key} = {} }}", toml::Value::from(value));
     match (new.lang, &new.sdk_path, &new.sdk_git) {
         (Language::Go, None, None) => Ok(String::new()),
         (Language::Go, ..) => Err(NewError::SdkForGo),
-        (Language::Rust, Some(path), _) => {
-            if !path.join("Cargo.toml").is_file() {
-                return Err(NewError::NotAnSdk(path.clone()));
-            }
-            let full = fs::canonicalize(path).map_err(|source| NewError::File { path: path.clone(), source })?;
-            Ok(toml("path", &full.to_string_lossy()))
-        }
+        (Language::Rust, Some(path), _) => Ok(toml("path", &sdk_folder(path, "Cargo.toml", "sdk")?)),
         (Language::Rust, None, Some(url)) => Ok(toml("git", url)),
-        (Language::Rust, None, None) => Err(NewError::NoSdk),
+        (Language::Python, Some(path), _) => sdk_folder(path, "pyproject.toml", "sdk-python"),
+        (Language::Python, None, Some(url)) => {
+            let one_line = url.replace(char::is_control, "");
+            Ok(format!("kandev-plugin-sdk @ git+{one_line}#subdirectory=sdk-python"))
+        }
+        (Language::Rust | Language::Python, None, None) => Err(NewError::NoSdk),
     }
+}
+
+/// The full path of the SDK's folder, which has this file.
+fn sdk_folder(path: &Path, file: &'static str, folder: &'static str) -> Result<String, NewError> {
+    if !path.join(file).is_file() {
+        return Err(NewError::NotAnSdk { path: path.to_owned(), file, folder });
+    }
+    let full = fs::canonicalize(path).map_err(|source| NewError::File { path: path.to_owned(), source })?;
+    Ok(full.to_string_lossy().into_owned())
 }
 
 /// A name that every language's tools take: ids may have dots and begin with a digit.
@@ -205,7 +233,7 @@ mod tests {
 
     #[test]
     fn every_mark_of_a_template_is_replaced() {
-        for (name, text) in RUST.iter().chain(&GO) {
+        for (name, text) in RUST.iter().chain(&GO).chain(&PYTHON) {
             let text = ["{{id}}", "{{crate}}", "{{sdk}}"]
                 .iter()
                 .fold((*text).to_owned(), |text, mark| text.replace(mark, "x"));
