@@ -70,7 +70,9 @@ mod tests {
     }
 
     fn source(source: &str, provider: &str, kind: &str) -> String {
-        format!(", reference_sources: [{{source: {source}, provider: {provider}, kind: {kind}, display_name: D, kind_label: K}}]")
+        format!(
+            ", reference_sources: [{{source: {source}, provider: {provider}, kind: {kind}, display_name: D, kind_label: K}}]"
+        )
     }
 
     fn told(wanted: &str, owned: &str) -> Option<String> {

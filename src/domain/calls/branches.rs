@@ -150,8 +150,13 @@ mod tests {
 
     #[test]
     fn an_answer_needs_names_only() {
-        let body = json!({"branches": [{"name": "main", "commit": "abc123", "is_default": true}, {"name": "a/b", "x": 1}]});
-        let branch = |name: &str, commit: &str, is_default| Branch { name: name.to_owned(), commit: commit.to_owned(), is_default };
+        let body =
+            json!({"branches": [{"name": "main", "commit": "abc123", "is_default": true}, {"name": "a/b", "x": 1}]});
+        let branch = |name: &str, commit: &str, is_default| Branch {
+            name: name.to_owned(),
+            commit: commit.to_owned(),
+            is_default,
+        };
         assert_eq!(told(&body), Ok(vec![branch("main", "abc123", true), branch("a/b", "", false)]));
         assert_eq!(told(&json!({"branches": []})), Ok(vec![]));
     }
@@ -159,10 +164,18 @@ mod tests {
     #[test]
     fn what_is_no_list_of_branches_is_refused() {
         assert_eq!(check(404, b"{}"), Err(BranchesFault::Status(404)));
-        for body in [json!({}), json!([]), json!({"branches": null}), json!({"branches": [{}]}), json!({"branches": [{"name": 1}]})] {
+        for body in [
+            json!({}),
+            json!([]),
+            json!({"branches": null}),
+            json!({"branches": [{}]}),
+            json!({"branches": [{"name": 1}]}),
+        ] {
             assert_eq!(told(&body), Err(BranchesFault::Malformed), "{body}");
         }
-        for (name, commit) in [("", ""), ("-x", ""), ("a\nb", ""), ("a", "xyz"), ("a", &"a".repeat(65)), (&"x".repeat(256), "")] {
+        let (long_name, long_commit) = ("x".repeat(256), "a".repeat(65));
+        let (long_name, long_commit) = (long_name.as_str(), long_commit.as_str());
+        for (name, commit) in [("", ""), ("-x", ""), ("a\nb", ""), ("a", "xyz"), ("a", long_commit), (long_name, "")] {
             assert_eq!(told(&json!({"branches": [{"name": name, "commit": commit}]})), Err(BranchesFault::Branch));
         }
         let many: Vec<_> = (0..=MAX_BRANCHES).map(|_| json!({"name": "x"})).collect();

@@ -219,7 +219,9 @@ mod tests {
             assert_eq!(at("https", host, "Team/app"), Err(Elsewhere::Host));
         }
         assert_eq!(at("https", "forge.example.test", ""), Err(Elsewhere::NoPath));
-        for path in ["team/app", "Team/app/", "/Team/app", "Team/app.git.git", "Team/app2", "Team/%61pp", "Team/../Team/app"] {
+        for path in
+            ["team/app", "Team/app/", "/Team/app", "Team/app.git.git", "Team/app2", "Team/%61pp", "Team/../Team/app"]
+        {
             assert_eq!(at("https", "forge.example.test", path), Err(Elsewhere::Path), "{path}");
         }
     }
@@ -230,7 +232,9 @@ mod tests {
         assert_eq!(at("https://forge.example.test/org/p%20x/_git/app", "org/p x/_git/app"), Ok(()));
         assert_eq!(at("https://forge.example.test/org/app.git", "org/app"), Ok(()));
         assert_eq!(at("https://forge.example.test/org/app.git", "Team/app"), Err(Elsewhere::Path));
-        for url in ["git@forge.example.test:Team/app", "http://forge.example.test/Team/app", "https://forge.example.test/"] {
+        for url in
+            ["git@forge.example.test:Team/app", "http://forge.example.test/Team/app", "https://forge.example.test/"]
+        {
             assert_eq!(at(url, "Team/app"), Err(Elsewhere::NoProvider), "{url}");
         }
         let local = RepositoryFields { provider: String::new(), ..repository("") };
@@ -256,7 +260,9 @@ mod tests {
 
     #[test]
     fn an_expired_credential_is_refused() {
-        for over in ["2026-11-30T12:00:00Z", "2026-11-30T12:00:00.9Z", "2020-01-01T00:00:00Z", "2026-11-30T13:30:00+02:00"] {
+        for over in
+            ["2026-11-30T12:00:00Z", "2026-11-30T12:00:00.9Z", "2020-01-01T00:00:00Z", "2026-11-30T13:30:00+02:00"]
+        {
             assert_eq!(credential("u", "s", over).unwrap_err(), CredentialFault::Expired, "{over}");
         }
         for none in ["tomorrow", "2026-11-30", "1764504000", " "] {

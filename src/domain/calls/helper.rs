@@ -4,10 +4,7 @@
 //! Of what git says only protocol, host and path are taken; of what is said twice the last counts, as git has it. What is
 //! not known is left alone, as git asks for.
 
-use secrecy::{
-    ExposeSecret, SecretString,
-    zeroize::Zeroizing,
-};
+use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
 use time::OffsetDateTime;
 
 use super::git::{MAX_NAME_BYTES, Remote};
@@ -49,11 +46,7 @@ pub fn parse(input: &[u8]) -> Result<Remote, ProtocolError> {
 }
 
 /// Writes the answer to git. `None` when a text would be more than its line: nothing may reach git then.
-pub fn answer(
-    username: &str,
-    secret: &SecretString,
-    expires_at: Option<OffsetDateTime>,
-) -> Option<Zeroizing<String>> {
+pub fn answer(username: &str, secret: &SecretString, expires_at: Option<OffsetDateTime>) -> Option<Zeroizing<String>> {
     let secret = secret.expose_secret();
     if [username, secret].into_iter().any(|text| text.is_empty() || text.chars().any(char::is_control)) {
         return None;
@@ -91,10 +84,11 @@ mod tests {
     #[test]
     fn what_is_no_line_of_the_protocol_is_refused() {
         assert_eq!(parse(b"protocol"), Err(ProtocolError::Line));
-        for name in [&b"host=\xff"[..], b"path=a\0b", b"host=a\r", b"protocol=\x1b"] {
+        let names: [&[u8]; 4] = [b"host=\xff", b"path=a\0b", b"host=a\r", b"protocol=\x1b"];
+        for name in names {
             assert_eq!(parse(name), Err(ProtocolError::Name), "{name:?}");
         }
-        assert_eq!(parse(&[b"path=".as_slice(), &[b'x'; MAX_NAME_BYTES + 1]].concat()), Err(ProtocolError::Name));
+        assert_eq!(parse(format!("path={}", "x".repeat(MAX_NAME_BYTES + 1)).as_bytes()), Err(ProtocolError::Name));
         assert_eq!(parse(&vec![b'\n'; MAX_INPUT_BYTES + 1]), Err(ProtocolError::TooLarge));
     }
 

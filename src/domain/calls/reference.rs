@@ -116,7 +116,9 @@ pub enum Malformed {
     #[error("title must be one line of 1 to {MAX_TITLE_BYTES} bytes")]
     Title,
     /// Neither empty nor an address that a browser may open.
-    #[error("url must be empty, or an http or https address of at most {MAX_URL_BYTES} bytes without user and password")]
+    #[error(
+        "url must be empty, or an http or https address of at most {MAX_URL_BYTES} bytes without user and password"
+    )]
     Url,
     /// It was not made by a search in this workspace.
     #[error("ref and scope must be as a search in this workspace answered them")]
