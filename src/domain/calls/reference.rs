@@ -63,8 +63,9 @@ impl Purpose {
 }
 
 /// A reference in the host's form; the keys are the contract's.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = EntityReference)]
 pub struct Reference {
     /// [`VERSION`].
     pub version: u32,
