@@ -47,6 +47,9 @@ pub struct Wanted<'a> {
 /// Why there is no credential, or no list of branches. No text has anything of a credential.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
+    /// It is a folder, or was added without a provider.
+    #[error("the repository has no provider")]
+    NoProvider,
     /// Nobody to ask.
     #[error("no active plugin owns the repository provider \"{0}\"")]
     NoOwner(String),
@@ -79,7 +82,7 @@ pub enum ProviderError {
 impl ProviderError {
     fn outcome(&self) -> CallOutcome {
         match self {
-            Self::NoOwner(_) | Self::NoBranches(_) | Self::Refused(..) => CallOutcome::Refused,
+            Self::NoProvider | Self::NoOwner(_) | Self::NoBranches(_) | Self::Refused(..) => CallOutcome::Refused,
             Self::Call(_, CallError::TimedOut(_)) => CallOutcome::TimedOut,
             // A no is an answer.
             Self::Revoked(_) | Self::Changed(_) => CallOutcome::Answered,
@@ -154,6 +157,9 @@ impl RegistryHandle {
     }
 
     fn owner(&self, provider: &str) -> Result<PluginHandle, ProviderError> {
+        if provider.is_empty() {
+            return Err(ProviderError::NoProvider);
+        }
         let nobody = || ProviderError::NoOwner(clean::single_line(provider, SHOWN_NAME_BYTES));
         self.provider_owner(provider).ok_or_else(nobody)
     }

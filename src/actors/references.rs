@@ -26,6 +26,9 @@ const AT_ONCE: usize = 8;
 /// Longest part of a foreign name in a message, in bytes.
 const SHOWN_NAME_BYTES: usize = 128;
 
+/// Longest `ref` that is answered, in bytes; the host's own are shorter.
+const MAX_REF_BYTES: usize = 2048;
+
 /// A source of an active plugin.
 #[derive(Debug, Clone)]
 pub struct OfferedSource {
@@ -248,9 +251,5 @@ impl Desk<'_> {
 }
 
 fn denied(reference: &Reference, reason: &str) -> Verdict {
-    Verdict {
-        name: clean::single_line(&reference.name, SHOWN_NAME_BYTES * 8),
-        allowed: false,
-        reason: reason.to_owned(),
-    }
+    Verdict { name: clean::single_line(&reference.name, MAX_REF_BYTES), allowed: false, reason: reason.to_owned() }
 }

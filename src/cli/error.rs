@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{
-    client::ClientError, plugin::SettingError, plugin::keys::KeyFileFault, plugin::new::NewError,
+    client::ClientError, git_credential::GitCredentialError, plugin::SettingError, plugin::keys::KeyFileFault, plugin::new::NewError,
     plugin::pack::PackError, serve::TelemetryError,
 };
 use crate::{
@@ -129,6 +129,9 @@ pub enum CliError {
     /// The home is in use.
     #[error(transparent)]
     RunFolder(#[from] RunFolderError),
+    /// `git-credential`.
+    #[error(transparent)]
+    Git(#[from] GitCredentialError),
     /// Standard output, or another local file.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -142,6 +145,8 @@ impl CliError {
             Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
             Self::NotTrusted(_) => NOT_TRUSTED,
             Self::New(error) if error.is_usage() => USAGE,
+            Self::Git(GitCredentialError::NoToken) => USAGE,
+            Self::Git(GitCredentialError::Token) => REFUSED,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
                 ClientError::Announcement(_)

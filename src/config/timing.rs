@@ -252,6 +252,12 @@ impl Timing {
         self.drain_grace.max(self.lease_grace) + self.stop_grace + self.term_grace + self.pipe_grace
     }
 
+    /// How long a token of git is good whose maker asks for so many seconds; none when that is too short or too long.
+    pub fn git_token_life(&self, seconds: Option<u64>) -> Option<Duration> {
+        let wanted = seconds.map_or(self.git_token_age, Duration::from_secs);
+        (wanted > Duration::ZERO && wanted <= self.git_token_age).then_some(wanted)
+    }
+
     /// How long an operator command may wait for its plugin: one stop, one start, one look-up.
     pub fn command_timeout(&self) -> Duration {
         self.longest_stop() + self.start_timeout + self.dial_timeout + self.ping_timeout + self.ask_timeout

@@ -4,8 +4,6 @@
 //! The token is proof for one route alone. It is no principal: the gate lets everyone to the route, as to a webhook, and the
 //! route takes nothing but a token of its own, not the operator's. Answers with a secret are not to be kept by anybody.
 
-use std::time::Duration;
-
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{StatusCode, header},
@@ -152,28 +150,15 @@ async fn mint(
     let bytes = body::whole(&request, payload, bounds).await?;
     let NewToken { repository_id, expires_in_seconds } =
         body::parse(if bytes.is_empty() { b"{}" } else { &bytes[..] })?;
-    let longest = services.timing.git_token_age;
-    let age = match expires_in_seconds {
-        None => longest,
-        Some(seconds) if (1..=longest.as_secs()).contains(&seconds) => seconds_of(seconds, longest),
-        Some(_) => {
-            let most = longest.as_secs();
-            return Err(ApiError::Invalid(format!(
-                "expires_in_seconds must be between 1 and {most} (timing.git_token_age)"
-            )));
-        }
+    let Some(age) = services.timing.git_token_life(expires_in_seconds) else {
+        let most = services.timing.git_token_age.as_secs();
+        let text = format!("expires_in_seconds must be between 1 and {most} (timing.git_token_age)");
+        return Err(ApiError::Invalid(text));
     };
     let minted = services.platform.git_tokens.mint(&scope(&request), &id, repository_id.as_deref(), age).await;
     let Minted { token, secret } = minted.map_err(GitError::Mint)?;
     tracing::info!(session = %token.session_id, repository = %token.repository_id, token.id = %token.id, "a git token was made");
     Ok(secretive(StatusCode::CREATED, &MadeToken { token: secret.expose_secret(), about: token.into() }))
-}
-
-/// So many seconds, at most `longest`; made of it, since no wait has a number of its own outside of the settings.
-fn seconds_of(seconds: u64, longest: Duration) -> Duration {
-    let whole = longest.as_secs().max(1);
-    u32::try_from(whole)
-        .map_or(longest, |whole| (longest / whole).saturating_mul(u32::try_from(seconds).unwrap_or(whole)))
 }
 
 async fn list(

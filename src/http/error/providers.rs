@@ -34,6 +34,7 @@ pub(super) fn reference(error: &ReferenceError) -> Described {
 
 pub(super) fn provider(error: &ProviderError) -> Described {
     match error {
+        ProviderError::NoProvider => plain(StatusCode::NOT_FOUND, "no_provider", error),
         ProviderError::NoOwner(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "provider_not_active", error),
         ProviderError::NoBranches(_) => plain(StatusCode::NOT_FOUND, "branches_not_offered", error),
         ProviderError::Refused(id, refused) => plugins::refusal(id, refused),
