@@ -4,6 +4,8 @@
 //! What a plugin finds is its word; what a reference is, `domain::calls::reference` decides. Each reference is asked about
 //! before it is shown and again before it is used, and whatever goes wrong with the question is a no.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use futures_util::{StreamExt, stream};
 use kandev_proto::{json_from_struct, struct_from_json, v1};
 use prost::Message;
@@ -90,11 +92,15 @@ impl ReferenceError {
 /// One source of one plugin, with the leave to call it.
 struct Desk<'a> {
     registry: &'a RegistryHandle,
-    plugin: &'a PluginHandle,
-    source: &'a ReferenceSource,
+    plugin: PluginHandle,
+    source: ReferenceSource,
     workspace: &'a str,
-    permit: CallPermit,
+    /// One for all questions of a request.
+    permit: Arc<CallPermit>,
 }
+
+/// The leaves of one request, by plugin.
+type Permits = BTreeMap<PluginId, Result<Arc<CallPermit>, CallRefused>>;
 
 impl RegistryHandle {
     /// The sources of all active plugins, by their `order`, then by name.
@@ -121,9 +127,12 @@ impl RegistryHandle {
             return Err(ReferenceError::NoSource(clean::single_line(source, SHOWN_NAME_BYTES)));
         };
         let watch = plugin.vitals().begin(CallKind::Reference);
-        let found = match self.desk(&plugin, &source, workspace) {
-            Ok(desk) => desk.search(query, limit).await,
-            Err(error) => Err(error),
+        let found = match self.begin(&plugin, CallKind::Reference) {
+            Ok(permit) => {
+                let (plugin, permit) = (plugin.clone(), Arc::new(permit));
+                Desk { registry: self, plugin, source, workspace, permit }.search(query, limit).await
+            }
+            Err(refused) => Err(ReferenceError::Refused(plugin.id().clone(), refused)),
         };
         watch.end(found.as_ref().map_or_else(ReferenceError::outcome, |_| CallOutcome::Answered));
         found
@@ -132,24 +141,39 @@ impl RegistryHandle {
     /// Asks about references that somebody hands in, in their order. Those that no search in this workspace can have
     /// answered, and those of nobody, are denied without asking. Their number is bounded by the caller.
     pub async fn authorize_references(&self, workspace: &str, references: Vec<Reference>) -> Vec<Verdict> {
-        let asked = references.into_iter().map(|reference| self.authorize_one(workspace, reference));
-        stream::iter(asked).buffered(AT_ONCE).collect().await
+        let mut permits = Permits::new();
+        let questions = references.into_iter().map(|reference| {
+            let desk = self.desk(workspace, &reference, &mut permits);
+            async move {
+                match desk {
+                    Ok(desk) => desk.submit(&reference).await,
+                    Err(reason) => denied(&reference, &reason),
+                }
+            }
+        });
+        let questions: Vec<_> = questions.collect();
+        drop(permits);
+        stream::iter(questions).buffered(AT_ONCE).collect().await
     }
 
-    async fn authorize_one(&self, workspace: &str, reference: Reference) -> Verdict {
-        if let Err(malformed) = reference.check(workspace) {
-            return denied(&reference, &malformed.to_string());
+    /// Who is to be asked about a reference; else why nobody is.
+    fn desk<'a>(
+        &'a self,
+        workspace: &'a str,
+        reference: &Reference,
+        permits: &mut Permits,
+    ) -> Result<Desk<'a>, String> {
+        reference.check(workspace).map_err(|malformed| malformed.to_string())?;
+        let nobody = || "no active plugin has references of this kind".to_owned();
+        let (plugin, source) = self.source(|offered| reference.is_of(offered)).ok_or_else(nobody)?;
+        let begin = || self.begin(&plugin, CallKind::Reference).map(Arc::new);
+        match permits.entry(plugin.id().clone()).or_insert_with(begin).clone() {
+            Ok(permit) => Ok(Desk { registry: self, plugin, source, workspace, permit }),
+            Err(refused) => {
+                plugin.vitals().begin(CallKind::Reference).end(CallOutcome::Refused);
+                Err(refused.to_string())
+            }
         }
-        let Some((plugin, source)) = self.source(|offered| reference.is_of(offered)) else {
-            return denied(&reference, "no active plugin has references of this kind");
-        };
-        let watch = plugin.vitals().begin(CallKind::Reference);
-        let (verdict, outcome) = match self.desk(&plugin, &source, workspace) {
-            Ok(desk) => desk.authorize(&reference, Purpose::Submission).await,
-            Err(error) => (denied(&reference, "the plugin takes no question now"), error.outcome()),
-        };
-        watch.end(outcome);
-        verdict
     }
 
     fn source(&self, wanted: impl Fn(&ReferenceSource) -> bool) -> Option<(PluginHandle, ReferenceSource)> {
@@ -158,20 +182,16 @@ impl RegistryHandle {
             Some((plugin, source))
         })
     }
-
-    fn desk<'a>(
-        &'a self,
-        plugin: &'a PluginHandle,
-        source: &'a ReferenceSource,
-        workspace: &'a str,
-    ) -> Result<Desk<'a>, ReferenceError> {
-        let refused = |refused| ReferenceError::Refused(plugin.id().clone(), refused);
-        let permit = self.begin(plugin, CallKind::Reference).map_err(refused)?;
-        Ok(Desk { registry: self, plugin, source, workspace, permit })
-    }
 }
 
 impl Desk<'_> {
+    async fn submit(&self, reference: &Reference) -> Verdict {
+        let watch = self.plugin.vitals().begin(CallKind::Reference);
+        let (verdict, outcome) = self.authorize(reference, Purpose::Submission).await;
+        watch.end(outcome);
+        verdict
+    }
+
     async fn search(&self, query: &str, limit: u32) -> Result<Found, ReferenceError> {
         let request = v1::SearchEntityReferencesRequest {
             source: self.source.source.clone(),
@@ -202,7 +222,7 @@ impl Desk<'_> {
         for candidate in candidates {
             let v1::EntityReferenceCandidate { provider_local_id: id, title, url, attributes } = candidate;
             let attributes = attributes.map(json_from_struct).unwrap_or_default();
-            match Reference::of(self.source, self.workspace, Candidate { id, title, url, attributes }) {
+            match Reference::of(&self.source, self.workspace, Candidate { id, title, url, attributes }) {
                 Ok(reference) if references.iter().any(|known| known.name == reference.name) => {}
                 Ok(reference) => references.push(reference),
                 Err(_) => malformed += 1,
