@@ -7,6 +7,7 @@ mod support;
 mod backup;
 mod command;
 mod database;
+mod git;
 mod help;
 mod pack;
 mod project;
