@@ -32,7 +32,7 @@ pub struct Timing {
     /// actions and tool calls too. Default 3 s.
     #[serde(with = "duration::one")]
     pub drain_grace: Duration,
-    /// How long actions and tool calls in flight may finish before a plugin is asked to stop. Default 15 s.
+    /// How long actions, tool calls, references and git credentials in flight may finish before a plugin is asked to stop. Default 15 s.
     #[serde(with = "duration::one")]
     pub lease_grace: Duration,
     /// From the Shutdown call to TERM. Default 2 s.

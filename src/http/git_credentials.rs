@@ -37,7 +37,7 @@ pub static ROUTES: &[Endpoint] = &[
     post(TOKENS, Action::GitTokenWrite, || web::to(mint))
         .about("Make a token with which git asks for credentials, for a session and a repository; it is shown once")
         .body::<NewToken>()
-        .gives::<MadeToken>(201)
+        .gives::<MadeToken<'_>>(201)
         .refuses(&[409]),
     get(TOKENS, Action::GitTokenRead, || web::to(list))
         .about("The good tokens of a session, without the tokens")
@@ -48,7 +48,7 @@ pub static ROUTES: &[Endpoint] = &[
     post("/api/v1/git-credential", Action::GitCredentialResolve, || web::to(resolve))
         .about("User name and password for git, by a token made for this and no other one as the bearer")
         .body::<Asked>()
-        .gives::<Answer>(200)
+        .gives::<Answer<'_>>(200)
         .refuses(&[401, 403, 404, 409, 429, 502, 504]),
 ];
 

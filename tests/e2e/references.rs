@@ -15,8 +15,8 @@ use crate::{
 
 const QUICK: &str = r#"
 [timing]
-reference_search_timeout = "500ms"
-reference_authorize_timeout = "300ms"
+reference_search_timeout = "2s"
+reference_authorize_timeout = "1s"
 lease_grace = "300ms"
 [limits]
 reference_concurrency = 1
