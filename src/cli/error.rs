@@ -3,8 +3,8 @@
 use std::io;
 
 use super::{
-    client::ClientError, git_credential::GitCredentialError, plugin::SettingError, plugin::keys::KeyFileFault, plugin::new::NewError,
-    plugin::pack::PackError, serve::TelemetryError,
+    client::ClientError, git_credential::GitCredentialError, plugin::SettingError, plugin::keys::KeyFileFault,
+    plugin::new::NewError, plugin::pack::PackError, serve::TelemetryError,
 };
 use crate::{
     app::AppError,

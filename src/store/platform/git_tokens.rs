@@ -36,7 +36,7 @@ impl PlatformStore {
         Ok(row.map(token))
     }
 
-    /// The good tokens of a session, the oldest first: as many as there may be, and what a smaller bound has left.
+    /// The good tokens of a session, the oldest first; no more than there may be.
     pub async fn git_tokens(&self, session_id: &str, now: OffsetDateTime) -> Result<Vec<GitToken>, PlatformError> {
         if !may_be_id(session_id) {
             return Ok(Vec::new());
