@@ -5,9 +5,11 @@
 //! for the answer under a deadline. Decisions live in `domain`; an actor keeps state and runs effects.
 
 pub mod events;
+mod git_credentials;
 mod installer;
 mod log;
 mod plugin;
+mod references;
 mod registry;
 mod settings;
 mod spawn;
@@ -17,11 +19,13 @@ mod tools;
 use std::sync::Arc;
 
 pub use events::{EventBusHandle, NewEvent, PublishError, Relayed};
+pub use git_credentials::{ProviderError, Wanted as WantedCredential};
 pub use installer::Preview;
 pub use log::{LogEnd, LogFollower, PluginLog};
 pub use plugin::{
     Alive, CallFigures, CallKind, CallOutcome, CallPermit, CallRefused, Figures, PluginHandle, Surroundings, Vitals,
 };
+pub use references::{Found, OfferedSource, ReferenceError, Verdict};
 pub use registry::{Installed, Parts, RegistryError, RegistryHandle};
 pub use settings::{Expected, SettingsError, SettingsHandle, ShownConfig};
 pub use tools::{Called, OfferedTool, ToolChanges, ToolError};

@@ -6,6 +6,7 @@ pub mod event_cursor;
 pub mod event_log;
 pub mod executor;
 pub mod executor_profile;
+pub mod git_credential_token;
 pub mod idempotency_key;
 pub mod inbox_item;
 pub mod instance_setting;

@@ -12,6 +12,7 @@ pub mod context;
 pub mod event_writer;
 pub mod events;
 pub mod executors;
+pub mod git_tokens;
 pub mod housekeeping;
 pub mod inbox;
 pub mod messages;
@@ -59,6 +60,8 @@ pub struct Platform {
     pub code: code::Code,
     /// The event log.
     pub events: events::Events,
+    /// Tokens with which git asks for credentials.
+    pub git_tokens: git_tokens::GitTokens,
 }
 
 impl Platform {
@@ -75,6 +78,7 @@ impl Platform {
             messages: messages::Messages::new(store.clone()),
             code: code::Code::new(store.clone()),
             events: events::Events::new(store.clone()),
+            git_tokens: git_tokens::GitTokens::new(store.clone()),
         }
     }
 }

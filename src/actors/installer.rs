@@ -58,6 +58,7 @@ impl Installer {
         let (id, unpacked) = self.unpack(staged, &terms).await?;
         failpoint::hit("install.unpacked");
         let claim = self.ask_registry(Claim(id.clone())).await??;
+        self.handle().check_ownership(&id, &unpacked.manifest)?;
         let warnings = warnings(&unpacked);
         let (plugin, warning) = match &claim.present {
             None => self.install_first(&id, unpacked, &claim.guard).await?,
@@ -271,7 +272,11 @@ impl Installer {
     }
 
     async fn view_of(&self, id: &str) -> Result<PluginView, RegistryError> {
-        super::RegistryHandle { shared: Arc::clone(&self.shared) }.get(id).await
+        self.handle().get(id).await
+    }
+
+    fn handle(&self) -> super::RegistryHandle {
+        super::RegistryHandle { shared: Arc::clone(&self.shared) }
     }
 
     async fn ask_registry<M>(&self, message: M) -> Result<M::Result, super::AskError>

@@ -13,6 +13,7 @@ mod directory;
 mod disk;
 mod logs;
 mod messages;
+mod owners;
 mod retention;
 mod version;
 mod views;
@@ -48,6 +49,7 @@ use crate::{
         consent::{Difference, Terms},
         id::PluginId,
         log_line::LogLine,
+        ownership::Collision,
         package::PackageError,
         record::{PluginRecord, Status},
         sync::SyncReport,
@@ -153,6 +155,9 @@ pub enum RegistryError {
         /// One redacted line.
         reason: String,
     },
+    /// Another active plugin owns what this one claims.
+    #[error(transparent)]
+    Owned(#[from] Collision),
     /// Another command came in between.
     #[error("plugin \"{id}\": {reason}")]
     Overtaken {

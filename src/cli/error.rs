@@ -3,8 +3,8 @@
 use std::io;
 
 use super::{
-    client::ClientError, plugin::SettingError, plugin::check::CheckError, plugin::keys::KeyFileFault,
-    plugin::new::NewError, plugin::pack::PackError, serve::TelemetryError,
+    client::ClientError, git_credential::GitCredentialError, plugin::SettingError, plugin::check::CheckError,
+    plugin::keys::KeyFileFault, plugin::new::NewError, plugin::pack::PackError, serve::TelemetryError,
 };
 use crate::{
     app::AppError,
@@ -134,6 +134,9 @@ pub enum CliError {
     /// The home is in use.
     #[error(transparent)]
     RunFolder(#[from] RunFolderError),
+    /// `git-credential`.
+    #[error(transparent)]
+    Git(#[from] GitCredentialError),
     /// Standard output, or another local file.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -148,6 +151,8 @@ impl CliError {
             Self::NotTrusted(_) => NOT_TRUSTED,
             Self::Check(CheckError::Failed { .. }) => CHECK_FAILED,
             Self::New(error) if error.is_usage() => USAGE,
+            Self::Git(GitCredentialError::NoToken) => USAGE,
+            Self::Git(GitCredentialError::Token) => REFUSED,
             Self::Client(error) => match error {
                 ClientError::Address { .. } | ClientError::NoToken { .. } | ClientError::TokenFile(_) => USAGE,
                 ClientError::Announcement(_)

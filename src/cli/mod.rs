@@ -7,6 +7,7 @@ mod completions;
 mod config;
 mod db;
 mod error;
+mod git_credential;
 mod health;
 mod inbox;
 mod output;
@@ -76,6 +77,9 @@ enum Command {
     /// Looks after the keys whose signatures count
     #[command(subcommand, after_help = trust::EXAMPLES)]
     Trust(trust::TrustCommand),
+    /// Is a credential helper of git: asks a running host for the credential of one repository
+    #[command(after_help = git_credential::EXAMPLES)]
+    GitCredential(git_credential::GitCredential),
     /// Shows what the host has to tell its operator
     #[command(after_help = inbox::EXAMPLES)]
     Inbox(inbox::Inbox),
@@ -140,6 +144,7 @@ pub fn main() -> ExitCode {
         Command::Secret(command) => secret::run(command, &output, &env),
         Command::Vault(command) => vault::run(command, &output, &env),
         Command::Trust(command) => trust::run(command, &output, &env),
+        Command::GitCredential(command) => git_credential::run(command, &output, &env),
         Command::Inbox(inbox) => inbox::run(inbox, &output, &env),
         Command::Db(command) => db::run(command, &output, &env),
         Command::Config(command) => config::run(command, &output, &env),

@@ -34,6 +34,11 @@ pub struct Limits {
     pub action_concurrency: usize,
     /// Tool calls of one plugin at once; one more is answered 429. Default 32.
     pub tool_concurrency: usize,
+    /// Searches for references, and questions whether some may be used, of one plugin at once; one more is answered 429.
+    /// Default 32.
+    pub reference_concurrency: usize,
+    /// Git credentials asked of one plugin at once; one more is answered 429. Default 16.
+    pub credential_concurrency: usize,
     /// Webhook bodies of all plugins held in memory together; one that finds no room is answered 503. Default 256 MiB.
     pub webhook_room_bytes: u64,
     /// One gRPC message in either direction. Default 17 MiB.
@@ -147,6 +152,8 @@ impl Default for Limits {
             webhook_concurrency: 64,
             action_concurrency: 32,
             tool_concurrency: 32,
+            reference_concurrency: 32,
+            credential_concurrency: 16,
             webhook_room_bytes: 256 * MIB,
             message_bytes: 17 * MIB,
             package_compressed: 100 * MIB,

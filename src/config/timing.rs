@@ -32,7 +32,7 @@ pub struct Timing {
     /// actions and tool calls too. Default 3 s.
     #[serde(with = "duration::one")]
     pub drain_grace: Duration,
-    /// How long actions and tool calls in flight may finish before a plugin is asked to stop. Default 15 s.
+    /// How long actions, tool calls, references and git credentials in flight may finish before a plugin is asked to stop. Default 15 s.
     #[serde(with = "duration::one")]
     pub lease_grace: Duration,
     /// From the Shutdown call to TERM. Default 2 s.
@@ -75,6 +75,18 @@ pub struct Timing {
     /// One call of an agent's tool. Later: 504. Default 30 s.
     #[serde(with = "duration::one")]
     pub tool_timeout: Duration,
+    /// One search for references in a source. Later: 504. Default 5 s.
+    #[serde(with = "duration::one")]
+    pub reference_search_timeout: Duration,
+    /// One question to a plugin whether a reference may be used. Later: it may not. Default 1.5 s.
+    #[serde(with = "duration::one")]
+    pub reference_authorize_timeout: Duration,
+    /// One git credential, with the questions before and after it. Later: 504. Default 10 s.
+    #[serde(with = "duration::one")]
+    pub git_credential_timeout: Duration,
+    /// How long the token of a git credential helper is good, unless its maker says less; also the longest. Default 24 h.
+    #[serde(with = "duration::one")]
+    pub git_token_age: Duration,
     /// An answer from an actor that only looks something up. Default 5 s.
     #[serde(with = "duration::one")]
     pub ask_timeout: Duration,
@@ -203,6 +215,10 @@ impl Default for Timing {
             webhook_timeout_authenticated: secs(150),
             action_timeout: secs(15),
             tool_timeout: secs(30),
+            reference_search_timeout: secs(5),
+            reference_authorize_timeout: Duration::from_millis(1500),
+            git_credential_timeout: secs(10),
+            git_token_age: secs(24 * 3600),
             ask_timeout: secs(5),
             config_wait: secs(60),
             sync_wait: secs(60),
@@ -243,6 +259,12 @@ impl Timing {
     /// The longest a stop of one plugin can take: drain, Shutdown, TERM, KILL and the pipes.
     pub fn longest_stop(&self) -> Duration {
         self.drain_grace.max(self.lease_grace) + self.stop_grace + self.term_grace + self.pipe_grace
+    }
+
+    /// How long a token of git is good whose maker asks for so many seconds; none when that is too short or too long.
+    pub fn git_token_life(&self, seconds: Option<u64>) -> Option<Duration> {
+        let wanted = seconds.map_or(self.git_token_age, Duration::from_secs);
+        (wanted > Duration::ZERO && wanted <= self.git_token_age).then_some(wanted)
     }
 
     /// How long an operator command may wait for its plugin: one stop, one start, one look-up.

@@ -41,6 +41,16 @@ pub enum Action {
     ToolRead,
     /// Call a tool.
     ToolCall,
+    /// See the reference sources of plugins and search them.
+    ReferenceRead,
+    /// Ask whether references may be used.
+    ReferenceUse,
+    /// See the tokens with which git asks for credentials, without the tokens.
+    GitTokenRead,
+    /// Make and revoke such tokens.
+    GitTokenWrite,
+    /// Ask for a git credential with such a token.
+    GitCredentialResolve,
     /// Read the files of a plugin's user interface.
     PluginUi,
     /// Read what plugins keep for oneself.
@@ -130,6 +140,10 @@ pub enum Group {
     Plugins,
     /// Tools that plugins offer to agents.
     Tools,
+    /// References to entities of other systems.
+    References,
+    /// Git credentials.
+    Git,
     /// The event bus and its log.
     Events,
     /// Secrets and the vault that keeps them.
@@ -162,6 +176,8 @@ impl Group {
         Self::Host,
         Self::Plugins,
         Self::Tools,
+        Self::References,
+        Self::Git,
         Self::Events,
         Self::Secrets,
         Self::Trust,
@@ -182,6 +198,8 @@ impl Group {
             Self::Host => "host",
             Self::Plugins => "plugins",
             Self::Tools => "tools",
+            Self::References => "references",
+            Self::Git => "git",
             Self::Events => "events",
             Self::Secrets => "secrets",
             Self::Trust => "trust",
@@ -203,6 +221,8 @@ impl Group {
             Self::Host => "The host itself",
             Self::Plugins => "Plugins and their life",
             Self::Tools => "Tools that plugins offer to agents",
+            Self::References => "References to entities of other systems",
+            Self::Git => "Git credentials",
             Self::Events => "The event bus and its log",
             Self::Secrets => "Secrets and the vault that keeps them",
             Self::Trust => "Trusted keys",
@@ -239,6 +259,11 @@ impl Action {
         Self::PluginAction,
         Self::ToolRead,
         Self::ToolCall,
+        Self::ReferenceRead,
+        Self::ReferenceUse,
+        Self::GitTokenRead,
+        Self::GitTokenWrite,
+        Self::GitCredentialResolve,
         Self::PluginUi,
         Self::UserStateRead,
         Self::UserStateWrite,
@@ -300,6 +325,11 @@ impl Action {
             Self::PluginAction => "plugin:action",
             Self::ToolRead => "tool:read",
             Self::ToolCall => "tool:call",
+            Self::ReferenceRead => "reference:read",
+            Self::ReferenceUse => "reference:use",
+            Self::GitTokenRead => "git_token:read",
+            Self::GitTokenWrite => "git_token:write",
+            Self::GitCredentialResolve => "git_credential:resolve",
             Self::PluginUi => "plugin:ui",
             Self::UserStateRead => "user_state:read",
             Self::UserStateWrite => "user_state:write",
@@ -363,6 +393,8 @@ impl Action {
             | Self::UserStateRead
             | Self::UserStateWrite => Group::Plugins,
             Self::ToolRead | Self::ToolCall | Self::McpConnect => Group::Tools,
+            Self::ReferenceRead | Self::ReferenceUse => Group::References,
+            Self::GitTokenRead | Self::GitTokenWrite | Self::GitCredentialResolve => Group::Git,
             Self::EventPublish | Self::EventRead | Self::GatewayConnect => Group::Events,
             Self::SecretRead | Self::SecretWrite | Self::SecretShare | Self::VaultRead | Self::VaultRotate => {
                 Group::Secrets
@@ -405,6 +437,11 @@ impl Action {
             Self::PluginAction => "call a plugin's action",
             Self::ToolRead => "list the tools that plugins offer to agents",
             Self::ToolCall => "call a tool of a plugin",
+            Self::ReferenceRead => "search plugins for entities of other systems",
+            Self::ReferenceUse => "ask whether references to such entities may be used",
+            Self::GitTokenRead => "list the tokens with which git asks for credentials",
+            Self::GitTokenWrite => "make and revoke tokens with which git asks for credentials",
+            Self::GitCredentialResolve => "ask for a git credential with a token made for it",
             Self::PluginUi => "read the files of a plugin's user interface",
             Self::UserStateRead => "read what plugins keep for oneself",
             Self::UserStateWrite => "change what plugins keep for oneself",

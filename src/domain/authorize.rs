@@ -22,10 +22,15 @@ pub fn authorize(principal: Principal, action: Action) -> Decision {
     }
 }
 
-/// Open to everyone: probes, the document of the API, what the page needs to show a login, and webhooks since their callers prove themselves to the plugin (rest.md §1).
+/// Open to everyone: probes, the document of the API, what the page needs to show a login, webhooks since their callers
+/// prove themselves to the plugin (rest.md §1), and git credentials since their route takes a token of its own.
 const fn is_public(action: Action) -> bool {
     match action {
-        Action::HealthRead | Action::DocsRead | Action::PluginWebhook | Action::BootRead => true,
+        Action::HealthRead
+        | Action::DocsRead
+        | Action::PluginWebhook
+        | Action::GitCredentialResolve
+        | Action::BootRead => true,
         Action::MetricsRead
         | Action::PluginRead
         | Action::PluginInstall
@@ -41,6 +46,10 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginAction
         | Action::ToolRead
         | Action::ToolCall
+        | Action::ReferenceRead
+        | Action::ReferenceUse
+        | Action::GitTokenRead
+        | Action::GitTokenWrite
         | Action::PluginUi
         | Action::UserStateRead
         | Action::UserStateWrite
@@ -86,13 +95,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn anonymous_callers_reach_probes_the_document_the_boot_payload_and_public_webhooks_only() {
+    fn anonymous_callers_reach_what_proves_its_callers_itself_or_tells_nothing_only() {
         let open: Vec<_> = Action::ALL
             .iter()
             .copied()
             .filter(|action| authorize(Principal::Anonymous, *action) == Decision::Allow)
             .collect();
-        assert_eq!(open, [Action::HealthRead, Action::PluginWebhook, Action::BootRead, Action::DocsRead]);
+        let expected = [
+            Action::HealthRead,
+            Action::PluginWebhook,
+            Action::GitCredentialResolve,
+            Action::BootRead,
+            Action::DocsRead,
+        ];
+        assert_eq!(open, expected);
     }
 
     #[test]

@@ -36,6 +36,43 @@ pub trait PluginClient: Send + Sync + 'static {
         request: v1::AgentToolRequest,
         deadline: Duration,
     ) -> Result<v1::AgentToolResponse, CallError>;
+
+    /// Searches for references in a source. A plugin without them answers so, and so does a client that says nothing else;
+    /// the same of the calls below.
+    async fn search_entity_references(
+        &self,
+        _request: v1::SearchEntityReferencesRequest,
+        _deadline: Duration,
+    ) -> Result<v1::SearchEntityReferencesResponse, CallError> {
+        Err(CallError::not_implemented())
+    }
+
+    /// Asks whether a reference may be used.
+    async fn authorize_entity_reference(
+        &self,
+        _request: v1::AuthorizeEntityReferenceRequest,
+        _deadline: Duration,
+    ) -> Result<v1::AuthorizeEntityReferenceResponse, CallError> {
+        Err(CallError::not_implemented())
+    }
+
+    /// Asks for user name and secret for a repository. The answer must not be printed.
+    async fn resolve_git_credential(
+        &self,
+        _request: v1::ResolveGitCredentialRequest,
+        _deadline: Duration,
+    ) -> Result<v1::ResolveGitCredentialResponse, CallError> {
+        Err(CallError::not_implemented())
+    }
+
+    /// Asks for the revision of what [`Self::resolve_git_credential`] answers.
+    async fn get_git_credential_binding(
+        &self,
+        _request: v1::GitCredentialBindingRequest,
+        _deadline: Duration,
+    ) -> Result<v1::GitCredentialBindingResponse, CallError> {
+        Err(CallError::not_implemented())
+    }
 }
 
 /// Why a call to a plugin gave no answer. The texts are for the log, never for a caller outside.
@@ -55,4 +92,10 @@ pub enum CallError {
         /// The plugin's text, cleaned and bounded.
         message: String,
     },
+}
+
+impl CallError {
+    fn not_implemented() -> Self {
+        Self::Refused { code: tonic::Code::Unimplemented, message: "not implemented".to_owned() }
+    }
 }

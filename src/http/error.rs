@@ -9,6 +9,7 @@ mod keys;
 mod mcp;
 mod platform;
 mod plugins;
+mod providers;
 mod ui;
 
 use std::{fmt, time::Duration};
@@ -21,9 +22,9 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{actions::ActionError, body::BodyError, install::UploadError};
+use super::{actions::ActionError, body::BodyError, git_credentials::GitError, install::UploadError};
 use crate::{
-    actors::{CallRefused, RegistryError, SettingsError, ToolError},
+    actors::{CallRefused, ProviderError, ReferenceError, RegistryError, SettingsError, ToolError},
     domain::{
         config_schema::Violation,
         id::PluginId,
@@ -106,6 +107,12 @@ pub enum ApiError {
     Place(PlaceError),
     /// A tool was not called, or its answer cannot be passed on.
     Tool(ToolError),
+    /// A source was not searched.
+    Reference(ReferenceError),
+    /// The owner of a provider was not asked, or its answer cannot be passed on.
+    Provider(ProviderError),
+    /// Git gets nothing here.
+    Git(GitError),
     /// Something asked about secrets that cannot be taken.
     Secret(SharedSecretError),
     /// A secret of the operator is not there, or the vault fails.
@@ -249,6 +256,9 @@ impl ApiError {
             Self::Action(error) => calls::action(error),
             Self::Place(error) => calls::place(error),
             Self::Tool(error) => calls::tool(error),
+            Self::Reference(error) => providers::reference(error),
+            Self::Provider(error) => providers::provider(error),
+            Self::Git(error) => providers::git(error),
             Self::Secret(error) => plain(StatusCode::BAD_REQUEST, "invalid_secret", error),
             Self::Shared(SharedError::NotFound) => {
                 plain(StatusCode::NOT_FOUND, "secret_not_found", "secret not found; GET /api/v1/secrets lists them")
@@ -435,6 +445,9 @@ from!(
     Settings(SettingsError),
     Action(ActionError),
     Tool(ToolError),
+    Reference(ReferenceError),
+    Provider(ProviderError),
+    Git(GitError),
     Inbox(InboxError),
     Platform(PlatformError),
     Publish(WriteError),

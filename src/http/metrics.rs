@@ -265,6 +265,18 @@ fn names(kind: CallKind) -> (&'static str, &'static str, &'static str, &'static 
             "kandev_plugin_tool_duration_seconds",
             "Tool calls that reached the plugin",
         ),
+        CallKind::Reference => (
+            "kandev_plugin_references",
+            "Searches for references and questions about them by their end",
+            "kandev_plugin_reference_duration_seconds",
+            "Searches for references and questions about them that reached the plugin",
+        ),
+        CallKind::Credential => (
+            "kandev_plugin_git_credentials",
+            "Git credentials asked for by their end",
+            "kandev_plugin_git_credential_duration_seconds",
+            "Git credentials asked for that reached the plugin",
+        ),
     }
 }
 

@@ -11,8 +11,9 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, actions, boot, document, endpoint::Endpoint, events, gate, health, inbox, install, logs, mcp, metrics,
-    platform, plugins, secrets, settings, tools, trust, ui, upgrade, user_state, vault, webhooks, ws,
+    ApiError, actions, boot, branches, document, endpoint::Endpoint, events, gate, git_credentials, health, inbox,
+    install, logs, mcp, metrics, platform, plugins, references, secrets, settings, tools, trust, ui, upgrade,
+    user_state, vault, webhooks, ws,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
@@ -39,6 +40,9 @@ static HOST: &[&[Endpoint]] = &[
     ws::ROUTES,
     tools::ROUTES,
     mcp::ROUTES,
+    references::ROUTES,
+    git_credentials::ROUTES,
+    branches::ROUTES,
 ];
 
 /// Every route, in the order in which paths are tried.

@@ -41,9 +41,7 @@ impl OperatorToken {
     /// Who sent these headers. A missing, foreign, doubled or malformed `Authorization` makes an anonymous caller: on
     /// a public webhook the header may be meant for the plugin's own service, and elsewhere `authorize` refuses.
     fn principal(&self, headers: &HeaderMap) -> Principal {
-        let mut values = headers.get_all(header::AUTHORIZATION);
-        let (Some(value), None) = (values.next(), values.next()) else { return Principal::Anonymous };
-        match bearer(value.as_bytes()) {
+        match bearer_of(headers) {
             Some(token) if self.matches(token) => Principal::Operator,
             Some(_) | None => Principal::Anonymous,
         }
@@ -53,6 +51,13 @@ impl OperatorToken {
         let digest: [u8; 32] = Sha256::digest(presented).into();
         digest.ct_eq(&self.0).into()
     }
+}
+
+/// The one bearer token of a request.
+pub fn bearer_of(headers: &HeaderMap) -> Option<&[u8]> {
+    let mut values = headers.get_all(header::AUTHORIZATION);
+    let (Some(value), None) = (values.next(), values.next()) else { return None };
+    bearer(value.as_bytes())
 }
 
 /// The credentials of `Bearer <token>`; the scheme's case does not matter (RFC 9110 §11.1).

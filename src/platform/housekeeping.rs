@@ -1,4 +1,4 @@
-//! Deleting what is kept for a time only: old events of the log and old idempotency keys, a little at a time; and what is
+//! Deleting what is kept for a time only: old events of the log, old idempotency keys and tokens of git; and what is
 //! left of workspaces whose deletion was cut off.
 //!
 //! A round comes with time, and early when much was written to the log or for idempotency keys: whoever writes fast must
@@ -103,6 +103,7 @@ impl Housekeeping {
         if let Some(too_much) = self.store.excess_keys(self.key_bytes).await? {
             while self.store.forget_keys(too_much, CHUNK).await? >= CHUNK {}
         }
+        self.store.forget_git_tokens(now).await?;
         Workspaces::new(self.store.clone()).finish_deletions().await?;
         Ok(until > published)
     }

@@ -239,7 +239,7 @@ async fn snapshots(work: &Work, new: &NewSession) -> Result<(Map, String, Map), 
 }
 
 /// A session and its task, both locked: the task first, as whoever changes which session is primary holds it.
-async fn with_task(work: &Work, id: &str) -> Result<(Task, Session), PlatformError> {
+pub(super) async fn with_task(work: &Work, id: &str) -> Result<(Task, Session), PlatformError> {
     let found: Session = work.peek(id).await?.ok_or_else(|| Refusal::not_found(Kind::Session, id))?;
     Ok((work.task(&found.task_id).await?, work.get(id).await?))
 }
@@ -260,6 +260,9 @@ async fn update(work: &Work, id: &str, patch: &SessionPatch, expected: Option<i6
     }
     session.touch(work.now());
     work.update(&session).await?;
+    if session.state.is_final() {
+        work.end_git_tokens(id).await?;
+    }
     work.tell(event::session_changed(&session, before.state));
     if session.is_primary || before.is_primary {
         tasks::tell_updated(work, &task).await?;

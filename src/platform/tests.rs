@@ -5,6 +5,7 @@ mod bytes;
 mod code;
 mod event_writer;
 mod events;
+mod git_tokens;
 mod large;
 mod once;
 mod paging;

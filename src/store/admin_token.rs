@@ -138,10 +138,14 @@ fn make(home: &Path, path: &Path) -> Result<AdminToken, AdminTokenError> {
 }
 
 fn random_token() -> Result<SecretString, AdminTokenError> {
+    random_text().ok_or(AdminTokenError::Random)
+}
+
+/// 256 random bits as 43 characters of base64; none when the system gives no random bytes.
+pub fn random_text() -> Option<SecretString> {
     let mut bytes = [0; TOKEN_BYTES];
-    let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
-    random.fill(&mut bytes).map_err(|_| AdminTokenError::Random)?;
-    Ok(URL_SAFE_NO_PAD.encode(bytes).into())
+    rustls::crypto::aws_lc_rs::default_provider().secure_random.fill(&mut bytes).ok()?;
+    Some(URL_SAFE_NO_PAD.encode(bytes).into())
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::support::{record, run, run_with};
 
 #[test]
 fn a_stop_waits_for_leases_as_long_as_their_grace_and_for_others_as_long_as_theirs() {
-    for (kind, seconds) in [(CallKind::Webhook, 3), (CallKind::Action, 15), (CallKind::Tool, 15)] {
+    for (kind, seconds) in CallKind::ALL.map(|kind| (kind, if kind == CallKind::Webhook { 3 } else { 15 })) {
         run(async move |world| {
             world.registry.enable("acme").await.unwrap();
             let plugin = world.registry.plugin("acme").unwrap();

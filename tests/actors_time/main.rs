@@ -13,5 +13,6 @@ mod health;
 mod leases;
 mod lifecycle_events;
 mod loss;
+mod owners;
 mod restart;
 mod stop;

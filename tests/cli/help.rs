@@ -35,6 +35,7 @@ pub const COMMANDS: &[&[&str]] = &[
     &["secret", "remove"],
     &["vault", "status"],
     &["vault", "rotate"],
+    &["git-credential"],
     &["inbox", "list"],
     &["inbox", "read"],
     &["inbox", "dismiss"],

@@ -8,6 +8,7 @@ mod backup;
 mod check;
 mod command;
 mod database;
+mod git;
 mod help;
 mod pack;
 mod project;

@@ -160,6 +160,8 @@ RULES = [
     ("/workflows$", "name is required"),  # a new one has a name of its own or its template's
     ("/workflow/steps$", "position must be between"),  # behind one that has the last place already
     ("/vault/rotate$", "invalid_key"),  # another key than the present one
+    ("/git-credentials$", "expires_in_seconds must be|repository_id is required"),  # by a setting, and by the session
+    ("/references/search$", "query must have"),  # bytes, not characters
     ("/tasks$", "workspace_id is required|workflow_id is required"),  # it may be left out while there is one only
     ("/tasks", "invalid parent_id"),  # no task is a part of itself
     ("/tasks", "invalid task state"),  # SCHEDULING is the host's word
@@ -174,7 +176,7 @@ NARROWED = set(FIELDS) | set(WORDS) | set(NAMES) | {"id", "file", "after"}
 
 
 # Of a plugin that does not run these answer 503, as the contract has it.
-NOT_RUNNING = r"/api/plugins/\{id\}/(bundle|ui/|actions/)|/api/v1/tools/\{plugin\}"
+NOT_RUNNING = r"/api/plugins/\{id\}/(bundle|ui/|actions/)|/api/v1/tools/\{plugin\}|/branches$"
 
 
 @schemathesis.hook

@@ -25,11 +25,15 @@ pub enum CallKind {
     Action,
     /// An agent's tool.
     Tool,
+    /// A search for references, or the question whether some may be used.
+    Reference,
+    /// A git credential.
+    Credential,
 }
 
 impl CallKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Webhook, Self::Action, Self::Tool];
+    pub const ALL: [Self; 5] = [Self::Webhook, Self::Action, Self::Tool, Self::Reference, Self::Credential];
 
     /// What several of them are called.
     pub const fn noun(self) -> &'static str {
@@ -37,6 +41,8 @@ impl CallKind {
             Self::Webhook => "webhook calls",
             Self::Action => "actions",
             Self::Tool => "tool calls",
+            Self::Reference => "reference calls",
+            Self::Credential => "credential calls",
         }
     }
 
@@ -46,6 +52,8 @@ impl CallKind {
             Self::Webhook => limits.webhook_concurrency,
             Self::Action => limits.action_concurrency,
             Self::Tool => limits.tool_concurrency,
+            Self::Reference => limits.reference_concurrency,
+            Self::Credential => limits.credential_concurrency,
         }
     }
 
@@ -53,7 +61,7 @@ impl CallKind {
     const fn is_leased(self) -> bool {
         match self {
             Self::Webhook => false,
-            Self::Action | Self::Tool => true,
+            Self::Action | Self::Tool | Self::Reference | Self::Credential => true,
         }
     }
 }
@@ -213,7 +221,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_drain_waits_for_each_kind_as_long_as_its_grace() {
-        for (kind, seconds) in [(CallKind::Webhook, 3.0), (CallKind::Action, 15.0), (CallKind::Tool, 15.0)] {
+        for kind in CallKind::ALL {
+            let seconds = if kind == CallKind::Webhook { 3.0 } else { 15.0 };
             let under_way = UnderWay::default();
             let _held = under_way.of(kind).token();
             assert_eq!((under_way.len(), drained_after(&under_way).await), (1, seconds), "{kind:?}");

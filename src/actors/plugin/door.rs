@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn only_an_open_door_lets_pass() {
-        let door = Door::new([1; 3]);
+        let door = Door::new([1; CallKind::ALL.len()]);
         for kind in CallKind::ALL {
             assert_eq!((door.opening(), door.enter(kind).unwrap_err()), (None, CallRefused::NotRunning));
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn each_opening_has_a_number_of_its_own() {
-        let (door, other) = (Door::new([1; 3]), Door::new([1; 3]));
+        let (door, other) = (Door::new([1; CallKind::ALL.len()]), Door::new([1; CallKind::ALL.len()]));
         assert_eq!(door.opening(), None);
         let client: Arc<dyn PluginClient> = Arc::new(Deaf);
         let calls = UnderWay::default();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn as_many_calls_of_a_kind_pass_at_once_as_it_has_slots() {
-        let door = Door::new([2, 1, 1]);
+        let door = Door::new([2, 1, 1, 1, 1]);
         opened(&door);
         let (first, _second) = (door.enter(CallKind::Webhook).unwrap(), door.enter(CallKind::Webhook).unwrap());
         assert_eq!(door.enter(CallKind::Webhook).unwrap_err(), CallRefused::TooMany(CallKind::Webhook));
@@ -209,7 +209,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_stop_waits_for_a_call_that_passed_before_the_door_was_closed() {
         for kind in CallKind::ALL {
-            let door = Door::new([1; 3]);
+            let door = Door::new([1; CallKind::ALL.len()]);
             let calls = opened(&door);
             let call = door.enter(kind).unwrap();
             door.close();
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_end_of_the_actor_closes_the_door() {
-        let door = Door::new([1; 3]);
+        let door = Door::new([1; CallKind::ALL.len()]);
         opened(&door);
         drop(DoorKeeper(door.clone()));
         assert_eq!(door.enter(CallKind::Tool).unwrap_err(), CallRefused::NotRunning);

@@ -19,6 +19,7 @@ use super::{
     directory::Directory,
     disk::Disk,
     messages::{Adopt, Forget, Operate, Restore, StopAll},
+    owners::Starting,
     should_run,
     views::Unreadable,
 };
@@ -101,6 +102,7 @@ pub struct Registry {
     pub(super) unreadable: Unreadable,
     pub(super) claims: Claims,
     pub(super) owed: Owed,
+    pub(super) starting: Starting,
     /// Installed before this host started and never seen to run: verified before they do.
     unverified: BTreeSet<PluginId>,
     incarnations: u64,
@@ -131,6 +133,7 @@ impl Registry {
             unreadable: Unreadable::new(unreadable),
             claims: Claims::default(),
             owed: Owed::default(),
+            starting: Starting::default(),
             unverified: BTreeSet::new(),
             incarnations: 0,
             stopping: false,
@@ -233,7 +236,7 @@ impl Registry {
     }
 
     /// Has a plugin's actor do something, then waits until the result is on disk.
-    pub(super) fn operate(
+    pub(super) fn perform(
         &mut self,
         id: PluginId,
         want: Want,

@@ -5,6 +5,7 @@
 
 pub mod cursor;
 pub mod event;
+pub mod git_token;
 pub mod message;
 pub mod page;
 pub mod profile;

@@ -94,6 +94,42 @@ impl PluginClient for ChannelClient {
         let mut stub = self.stub.clone();
         bounded(deadline, stub.invoke_agent_tool(self.request(tool, deadline)?)).await
     }
+
+    async fn search_entity_references(
+        &self,
+        search: v1::SearchEntityReferencesRequest,
+        deadline: Duration,
+    ) -> Result<v1::SearchEntityReferencesResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.search_entity_references(self.request(search, deadline)?)).await
+    }
+
+    async fn authorize_entity_reference(
+        &self,
+        question: v1::AuthorizeEntityReferenceRequest,
+        deadline: Duration,
+    ) -> Result<v1::AuthorizeEntityReferenceResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.authorize_entity_reference(self.request(question, deadline)?)).await
+    }
+
+    async fn resolve_git_credential(
+        &self,
+        credential: v1::ResolveGitCredentialRequest,
+        deadline: Duration,
+    ) -> Result<v1::ResolveGitCredentialResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.resolve_git_credential(self.request(credential, deadline)?)).await
+    }
+
+    async fn get_git_credential_binding(
+        &self,
+        binding: v1::GitCredentialBindingRequest,
+        deadline: Duration,
+    ) -> Result<v1::GitCredentialBindingResponse, CallError> {
+        let mut stub = self.stub.clone();
+        bounded(deadline, stub.get_git_credential_binding(self.request(binding, deadline)?)).await
+    }
 }
 
 /// Dropping the call at the deadline resets its stream, which cancels the plugin's context.

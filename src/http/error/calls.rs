@@ -49,7 +49,7 @@ pub(super) fn action(error: &ActionError) -> Described {
 }
 
 /// The plugin's text may hold what it should not tell (field case 57).
-fn noted(id: &impl std::fmt::Display, error: &CallError) -> String {
+pub(super) fn noted(id: &impl std::fmt::Display, error: &CallError) -> String {
     redaction::diagnostic(format!("plugin \"{id}\": {error}"), "")
 }
 

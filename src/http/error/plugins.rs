@@ -18,6 +18,7 @@ pub(super) fn registry(error: &RegistryError) -> Described {
         RegistryError::RecordUnreadable(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "record_unreadable", error),
         RegistryError::Busy(_) => plain(StatusCode::CONFLICT, "plugin_busy", error),
         RegistryError::AlreadyInstalled { .. } => plain(StatusCode::CONFLICT, "already_installed", error),
+        RegistryError::Owned(_) => plain(StatusCode::CONFLICT, "already_owned", error),
         RegistryError::Overtaken { .. } => plain(StatusCode::CONFLICT, "overtaken", error),
         RegistryError::Package(error) => package(error),
         RegistryError::ConsentNeeded { difference, sha256, .. } => {

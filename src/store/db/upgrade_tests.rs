@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::PathBuf, process::Command, str::FromS
 
 use migration::{Migrator, MigratorTrait};
 use sea_orm::{
-    EntityTrait, IntoActiveModel,
+    ConnectionTrait, EntityTrait, IntoActiveModel,
     sqlx::{self, AssertSqlSafe, ConnectOptions, Connection, postgres::PgConnection, sqlite::SqliteConnectOptions},
 };
 use serde_json::{Value, json};
@@ -163,11 +163,45 @@ async fn read_kept(db: &Db) -> Option<Value> {
     found.map(|(value, _)| value)
 }
 
+/// What every dump holds since there are tokens of git: one of a session, with what a session needs to be there.
+const GIT_TOKEN: &str = "019dd5f0-0000-7000-8000-000000000006";
+const GIT_SESSION: &str = "019dd5f0-0000-7000-8000-000000000005";
+
+async fn write_git_token(db: &Db) {
+    let (workspace, workflow, task) =
+        (workspace().id, "019dd5f0-0000-7000-8000-000000000003", "019dd5f0-0000-7000-8000-000000000004");
+    for statement in [
+        format!(
+            "INSERT INTO workflow (id, workspace_id, name, prompt, sort_order, hidden, created_at, updated_at, version) \
+             VALUES ('{workflow}', '{workspace}', 'w', '', 0, FALSE, 1, 1, 1)"
+        ),
+        format!(
+            "INSERT INTO task (id, workspace_id, workflow_id, title, description, state, priority, origin, position, \
+             identifier, is_ephemeral, is_internal, source, metadata, created_at, updated_at, version) VALUES ('{task}', \
+             '{workspace}', '{workflow}', 't', '', 'TODO', 'medium', 'manual', 0, '', FALSE, FALSE, '', '{{}}', 1, 1, 1)"
+        ),
+        format!(
+            "INSERT INTO task_session (id, task_id, workspace_id, name, state, error_message, agent_profile_id, \
+             agent_profile_snapshot, executor_id, executor_profile_id, executor_snapshot, repository_id, base_branch, \
+             metadata, is_primary, started_at, updated_at, version) VALUES ('{GIT_SESSION}', '{task}', '{workspace}', '', \
+             'RUNNING', '', '', '{{}}', '', '', '{{}}', '', '', '{{}}', TRUE, 1, 1, 1)"
+        ),
+        format!(
+            "INSERT INTO git_credential_token (id, token_hash, session_id, repository_id, created_at, expires_at) VALUES \
+             ('{GIT_TOKEN}', 'hash ''quoted''', '{GIT_SESSION}', 'r', 1, {})",
+            i64::MAX
+        ),
+    ] {
+        db.writer.execute_unprepared(&statement).await.unwrap();
+    }
+}
+
 async fn write_sample(url: &str) {
     let db = connect(url).await.unwrap();
     write_kept(&db).await;
     write_inbox(&db).await;
     write_platform(&PlatformStore::new(db.clone())).await;
+    write_git_token(&db).await;
     let store = StateStore::new(db.clone(), &Limits::default());
     for (scope, entry) in sample() {
         store.set(&plugin(), &scope, &entry.key, &entry.value, entry.updated_at).await.unwrap();
@@ -271,6 +305,13 @@ async fn assert_comes_forward(name: &str, url: &str, text: &str) {
         "{name}"
     );
     assert_eq!(platform.events_after(0, 10).await.unwrap().0.len(), 1, "{name}");
+    let tokens = platform.git_tokens(GIT_SESSION, datetime!(2026-11-29 12:00:00 UTC)).await.unwrap();
+    let found: Vec<_> = tokens.iter().map(|token| token.id.as_str()).collect();
+    let expected = if text.contains(GIT_TOKEN) { vec![GIT_TOKEN] } else { Vec::new() };
+    assert_eq!(found, expected, "{name}");
+    if found.is_empty() {
+        write_git_token(&db).await;
+    }
     write_inbox(&db).await;
     assert_eq!(inbox.lasting().await.unwrap(), [plugin()], "{name}");
     db.close().await.unwrap();

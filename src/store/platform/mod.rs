@@ -11,6 +11,7 @@ mod clearing;
 mod code_stats;
 mod error;
 mod event_log;
+mod git_tokens;
 mod listing;
 mod messages;
 mod once;

@@ -31,6 +31,14 @@ pub async fn repository(host: &Host, workspace: &str, name: &str) -> String {
     id(&host.post(&path, json!({"name": name})).await.expect(201))
 }
 
+/// A new repository of a workspace that the provider `forge` hosts.
+pub async fn hosted_repository(host: &Host, workspace: &str) -> String {
+    let body = json!({"name": "app", "source_type": "provider", "provider": "forge", "provider_repo_id": "7",
+        "provider_host": "forge.example.test", "provider_scope": "s", "provider_owner": "team", "provider_name": "app",
+        "remote_url": "https://forge.example.test/team/app.git", "default_branch": "main"});
+    id(&host.post(&format!("/api/v1/workspaces/{workspace}/repositories"), body).await.expect(201))
+}
+
 /// A new task on repositories, each with the branch in which work goes on.
 pub async fn task(host: &Host, workspace: &str, repositories: &[(&str, &str)]) -> String {
     let attached: Vec<_> =
@@ -56,6 +64,32 @@ impl Board {
         let session = session(host, &task, &repository).await;
         Self { workspace, task, repository, other_repository, session }
     }
+
+    /// The same, but that the provider `forge` hosts the session's repository.
+    pub async fn hosted(host: &Host) -> Self {
+        let workspace = workspace(host, "one").await;
+        let repository = hosted_repository(host, &workspace).await;
+        let other_repository = self::repository(host, &workspace, "lib").await;
+        let task = task(host, &workspace, &[(&repository, ""), (&other_repository, "")]).await;
+        let session = session(host, &task, &repository).await;
+        Self { workspace, task, repository, other_repository, session }
+    }
+
+    /// Where the tokens of the session are made.
+    pub fn tokens(&self) -> String {
+        format!("/api/v1/task-sessions/{}/git-credentials", self.session)
+    }
+
+    /// A new token for git, for the session's repository.
+    pub async fn token(&self, host: &Host) -> String {
+        let made = host.post(&self.tokens(), json!({})).await.expect(201);
+        made["token"].as_str().expect("a token").to_owned()
+    }
+}
+
+/// The fixture that owns the provider `forge` with its references.
+pub fn provider(guest: Guest, id: &str, version: &str) -> Package {
+    Package::of(guest, id, version).manifest(|text| text + include_str!("../../fixtures/providers.yaml"))
 }
 
 /// The fixture with its actions and tools.

@@ -15,7 +15,7 @@ pub mod process;
 pub mod raw;
 pub mod wait;
 
-pub use board::{Board, callable};
+pub use board::{Board, callable, provider};
 pub use database::Database;
 pub use files::FileServer;
 pub use guest::Guest;
