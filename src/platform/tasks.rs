@@ -4,7 +4,10 @@ mod create;
 mod delete;
 mod update;
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -140,7 +143,13 @@ impl Tasks {
     pub async fn create(&self, by: &By, new: &NewTask) -> Result<Created, PlatformError> {
         new.check()?;
         let id = &super::new_id();
-        let work = |work| async move { create::create(&work, by, id, new).await };
+        // Once: work that is done again, since what it needs had gone meanwhile, looks itself.
+        let looked = Mutex::new(Some(self.store.destination(&by.scope, &new.workspace_id, &new.workflow_id).await?));
+        let looked = || looked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let work = |work| {
+            let looked = looked();
+            async move { create::create(&work, by, id, new, looked).await }
+        };
         let created = self.store.write(&by.scope, by.once.as_ref(), work).await?;
         if new.launch.is_some() {
             tracing::warn!(task.id = %created.task.id, "{NO_AGENTS}");

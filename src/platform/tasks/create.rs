@@ -18,12 +18,19 @@ use crate::{
     store::platform::Work,
 };
 
-/// Makes the task; the checks that need no row were made.
-pub(super) async fn create(work: &Work, by: &By, id: &str, new: &NewTask) -> Result<Created, PlatformError> {
+/// Makes the task; the checks that need no row were made. `looked` is what `PlatformStore::destination` said just before; without
+/// it the work looks itself.
+pub(super) async fn create(
+    work: &Work,
+    by: &By,
+    id: &str,
+    new: &NewTask,
+    looked: Option<Option<Destination>>,
+) -> Result<Created, PlatformError> {
     if let Some(launch) = &new.launch {
         check_launch(work, launch).await?;
     }
-    let Destination { workspace_id, numbers_tasks, closed, lane } = destination(work, new).await?;
+    let Destination { workspace_id, numbers_tasks, closed, lane } = destination(work, new, looked).await?;
     if closed {
         return Err(Refusal::BeingDeleted(workspace_id).into());
     }
@@ -107,8 +114,15 @@ async fn check_launch(work: &Work, launch: &Launch) -> Result<(), PlatformError>
     Ok(())
 }
 
-async fn destination(work: &Work, new: &NewTask) -> Result<Destination, PlatformError> {
-    let found = work.destination(&new.workspace_id, &new.workflow_id).await?;
+async fn destination(
+    work: &Work,
+    new: &NewTask,
+    looked: Option<Option<Destination>>,
+) -> Result<Destination, PlatformError> {
+    let found = match looked {
+        Some(found) => found,
+        None => work.destination(&new.workspace_id, &new.workflow_id).await?,
+    };
     Ok(found.ok_or_else(|| match new.workspace_id.as_str() {
         "" => Refusal::NoDefaultWorkspace,
         id => Refusal::not_found(Kind::Workspace, id),

@@ -4,8 +4,8 @@
 //! merge of one ordered walk for each value (`UNION ALL`), not a sort of all their rows; beyond [`MERGED`] values, or where
 //! the walks would have too many parameters together, the database chooses.
 //!
-//! A page is bounded in bytes too. Its query leaves the long texts of large rows out and says how many bytes they have;
-//! those of the rows that the page holds in the end are read by a second one. An ordinary page takes one query.
+//! A page is bounded in bytes too. Its query leaves long texts out that are large, and says how many bytes the long texts of
+//! a row have; large rows that the page holds in the end are read by a second one. An ordinary page takes one query.
 
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DbBackend, DbErr, EntityTrait, FromQueryResult, IdenStatic as _, Iterable as _,
@@ -29,7 +29,7 @@ const MERGED: usize = 16;
 /// Most parameters of such a merge: each walk repeats those of the other filters. SQLite takes 32 766 in a statement,
 /// PostgreSQL 65 535, and planning many costs more than a sort saves.
 const MERGED_PARAMETERS: usize = 4000;
-/// Bytes of long texts up to which a row is read with its page.
+/// Bytes of a long text up to which it is read with its page; a row whose long texts have more together is read again.
 const SMALL: i64 = 8 << 10;
 /// Column of a page's query with the bytes of a row's long texts.
 const BYTES: &str = "long_bytes";
@@ -46,7 +46,7 @@ pub(super) struct Listing<E: EntityTrait> {
     pub long: Vec<E::Column>,
 }
 
-/// A row as the query of a page gives it: without its long texts when they have more than [`SMALL`] bytes.
+/// A row as the query of a page gives it: without those of its long texts that have more than [`SMALL`] bytes.
 struct Measured<M> {
     row: M,
     bytes: i64,
@@ -169,21 +169,23 @@ where
     fn measured(&self) -> Select<E> {
         let length = |column: &E::Column| {
             let length = Func::cust("octet_length").arg(Expr::col((E::default(), *column)));
-            Expr::from(Func::coalesce([length.into(), Expr::value(0)]))
+            match column.def().is_null() {
+                true => Expr::from(Func::coalesce([length.into(), Expr::value(0)])),
+                false => length.into(),
+            }
         };
-        let lengths = || self.long.iter().map(length).reduce(|sum, more| sum.add(more));
-        let bytes = || lengths().unwrap_or_else(|| Expr::value(0));
         let mut select = self.select.clone().select_only();
         for column in E::Column::iter() {
-            let is_long = self.long.iter().any(|long| long.as_str() == column.as_str());
-            select = if is_long {
-                let text = CaseStatement::new().case(bytes().gt(SMALL), "").finally(column.into_expr());
-                select.expr_as(text, column.as_str())
-            } else {
-                select.column(column)
+            select = match self.long.iter().find(|long| long.as_str() == column.as_str()) {
+                None => select.column(column),
+                Some(long) => {
+                    let text = CaseStatement::new().case(length(long).gt(SMALL), "").finally(column.into_expr());
+                    select.expr_as(text, column.as_str())
+                }
             };
         }
-        select.expr_as(bytes().cast_as(Alias::new("BIGINT")), BYTES)
+        let bytes = self.long.iter().map(length).reduce(|sum, more| sum.add(more));
+        select.expr_as(bytes.unwrap_or_else(|| Expr::value(0)).cast_as(Alias::new("BIGINT")), BYTES)
     }
 
     /// In order, restricted to the leading column's values, at most `limit` rows after the first `offset`.

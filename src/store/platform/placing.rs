@@ -1,12 +1,12 @@
 //! Where a new task goes: its workspace, its workflow and the steps of that, by one statement. On SQLite all other writers
-//! wait while a task is made, so each statement counts.
+//! wait while a task is made, so each statement counts, and this one is asked of a reader before.
 
 use sea_orm::{
     ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
     sea_query::{Alias, Expr, ExprTrait as _, Order, Query, SelectStatement},
 };
 
-use super::{PlatformError, Work, board::seen_workspaces, tasks::within};
+use super::{PlatformError, PlatformStore, Work, board::seen_workspaces, tasks::within};
 use crate::{
     domain::platform::{
         Scope,
@@ -26,6 +26,21 @@ struct Row {
     workflow_of: Option<String>,
     step_id: Option<String>,
     is_start_step: Option<bool>,
+}
+
+impl PlatformStore {
+    /// As [`Work::destination`], before the work: what it names may be gone or closed when the work begins. A row of the task
+    /// that refers to what is gone is then a conflict (`DbFault::Conflict`), and the work looks again.
+    pub async fn destination(
+        &self,
+        scope: &Scope,
+        workspace_id: &str,
+        workflow_id: &str,
+    ) -> Result<Option<Destination>, PlatformError> {
+        let Some(query) = query(scope, workspace_id, workflow_id) else { return Ok(None) };
+        let work = async || Ok::<_, PlatformError>(query.clone().into_model::<Row>().all(self.db.reader()).await?);
+        Ok(of(self.db.repeat(work).await?))
+    }
 }
 
 impl Work {
