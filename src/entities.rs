@@ -9,6 +9,7 @@ pub mod executor_profile;
 pub mod idempotency_key;
 pub mod inbox_item;
 pub mod instance_setting;
+pub mod marketplace_source;
 pub mod plugin_state;
 pub mod plugin_state_usage;
 pub mod plugin_user_state;

@@ -17,6 +17,7 @@ mod m20261129_000003_inbox;
 mod m20261129_000004_platform;
 mod m20261130_000005_workspace_deleting;
 mod m20261130_000006_plugin_user_state;
+mod m20261129_000008_marketplace_source;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -32,6 +33,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261129_000004_platform::Migration),
             Box::new(m20261130_000005_workspace_deleting::Migration),
             Box::new(m20261130_000006_plugin_user_state::Migration),
+            Box::new(m20261129_000008_marketplace_source::Migration),
         ]
     }
 }

@@ -21,6 +21,7 @@ pub mod lifecycle;
 pub mod lifecycle_event;
 pub mod log_line;
 pub mod manifest;
+pub mod marketplace;
 pub mod package;
 pub mod platform;
 pub mod principal;
