@@ -6,6 +6,7 @@
 mod calls;
 mod events;
 mod keys;
+mod market;
 mod platform;
 mod plugins;
 mod ui;
@@ -34,8 +35,9 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
+    marketplace::MarketError,
     platform::{PlatformError, context::PlaceError, event_writer::WriteError},
-    store::{db::DbFault, inbox::InboxError, trust::TrustError},
+    store::{db::DbFault, inbox::InboxError, marketplace::SourceStoreError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
 
@@ -70,6 +72,8 @@ pub enum ApiError {
     Fetch(FetchError),
     /// A package that breaks a rule before the registry saw it.
     Package(PackageError),
+    /// The marketplace refuses or fails.
+    Market(MarketError),
     /// A trusted key that cannot be added or removed.
     Trust(TrustError),
     /// The registry refuses or fails.
@@ -201,6 +205,7 @@ impl ApiError {
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => plugins::package(error),
+            Self::Market(error) => market::market(error),
             Self::Trust(error) => keys::trust(error),
             Self::Registry(error) => plugins::registry(error),
             Self::Settings(error) => plugins::settings(error),
@@ -400,6 +405,7 @@ from!(
     Upload(UploadError),
     Fetch(FetchError),
     Package(PackageError),
+    Market(MarketError),
     Trust(TrustError),
     Registry(RegistryError),
     Settings(SettingsError),
@@ -418,6 +424,12 @@ from!(
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         Self::Platform(refusal.into())
+    }
+}
+
+impl From<SourceStoreError> for ApiError {
+    fn from(error: SourceStoreError) -> Self {
+        Self::Market(error.into())
     }
 }
 

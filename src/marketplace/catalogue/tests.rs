@@ -145,7 +145,8 @@ async fn sources_are_fetched_side_by_side_within_a_bound_and_nobody_waits_for_ev
     let (catalogue, sources) = (catalogue(&network), ["one", "two", "three", "four"].map(source));
     let begun = Instant::now();
     let health = catalogue.look(&sources, false).await;
-    assert_eq!(begun.elapsed(), Timing::default().marketplace_timeout + Timing::default().ask_timeout);
+    let (waited, bound) = (begun.elapsed(), Timing::default().marketplace_timeout + Timing::default().ask_timeout);
+    assert!(waited >= bound && waited < bound + MINUTE / 60, "{waited:?}");
     let known = health.iter().filter(|health| health.is_healthy()).count();
     let waiting = health.iter().filter(|health| health.error.as_deref() == Some(STILL_FETCHING)).count();
     assert_eq!((known, waiting), (2, 2));
