@@ -23,6 +23,7 @@ mod leaks;
 mod lifecycle;
 mod live;
 mod logs;
+mod marketplace;
 mod packages;
 mod platform_rest;
 mod platform_writes;
