@@ -5,7 +5,10 @@
 //! the plugins were started, with time, and when somebody asks for it. A package that was refused is judged again by the next
 //! round: what was in the way may be gone.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
@@ -104,7 +107,12 @@ impl UpdateFault {
             tracing::error!(plugin.id = %plugin, error = %self, "an automatic update failed");
             return HOST_TROUBLE.to_owned();
         }
-        clean::single_line(&self.to_string(), MAX_REASON_BYTES)
+        let text = match self {
+            // The item says the rest.
+            Self::Install(RegistryError::NotUnattended { why, .. }) => why.to_string(),
+            other => other.to_string(),
+        };
+        clean::single_line(&text, MAX_REASON_BYTES)
     }
 }
 
@@ -115,6 +123,8 @@ struct Round {
     complete: bool,
     /// Whether plugins whose record does not say are updated.
     default: bool,
+    /// The plugins that have an item about a newer version.
+    awaiting: BTreeSet<PluginId>,
 }
 
 impl Updater {
@@ -155,11 +165,8 @@ impl Updater {
         for view in &plugins {
             self.judge(&view.record, &round).await?;
         }
-        for plugin in self.site.inbox.awaiting_update().await? {
-            if !installed.contains_key(plugin.as_str()) {
-                let gone = UpdateNews::Over(UpdateEnd::Uninstalled, OffsetDateTime::now_utc());
-                self.tell(&plugin, &gone).await?;
-            }
+        for plugin in round.awaiting.iter().filter(|plugin| !installed.contains_key(plugin.as_str())) {
+            self.over(plugin, UpdateEnd::Uninstalled, &round).await?;
         }
         Ok(())
     }
@@ -171,25 +178,26 @@ impl Updater {
             complete: listing.sources.iter().all(known),
             offers: listing.offers.into_iter().map(|offer| (offer.entry.id.clone(), offer)).collect(),
             default: self.market.auto_update_default().await?,
+            awaiting: self.site.inbox.awaiting_update().await?.into_iter().collect(),
         })
     }
 
     /// What becomes of one plugin. Its record is as it was when the round began: the install looks again.
     async fn judge(&self, record: &PluginRecord, round: &Round) -> Result<(), RoundError> {
-        let (id, now) = (record.id(), OffsetDateTime::now_utc());
+        let id = record.id();
         let Some(offer) = round.offers.get(id) else {
             // Of a source that cannot be had nobody knows what it offers.
             return match round.complete {
-                true => self.tell(id, &UpdateNews::Over(UpdateEnd::Withdrawn, now)).await,
+                true => self.over(id, UpdateEnd::Withdrawn, round).await,
                 false => Ok(()),
             };
         };
         let obstacle = match plan(record, offer, round.default) {
-            Plan::Nothing => return self.tell(id, &UpdateNews::Over(UpdateEnd::Updated, now)).await,
+            Plan::Nothing => return self.over(id, UpdateEnd::Updated, round).await,
             Plan::Tell => None,
             Plan::Blocked(reason) => Some(reason),
             Plan::Install => match self.install(id, offer).await {
-                Ok(()) => return self.tell(id, &UpdateNews::Over(UpdateEnd::Updated, now)).await,
+                Ok(()) => return self.over(id, UpdateEnd::Updated, round).await,
                 Err(fault) if fault.is_stop() => return Err(RoundError::Stopping),
                 Err(fault) => Some(fault.told(id)),
             },
@@ -199,9 +207,18 @@ impl Updater {
             offered: offer.entry.version.clone(),
             source: offer.source_name.clone(),
             obstacle,
-            at: now,
+            at: OffsetDateTime::now_utc(),
         };
-        self.tell(id, &UpdateNews::Offered(update)).await
+        self.tell(id, update).await
+    }
+
+    /// No newer version is offered: the item about one, if there is one, is over.
+    async fn over(&self, id: &PluginId, end: UpdateEnd, round: &Round) -> Result<(), RoundError> {
+        if round.awaiting.contains(id) {
+            let news = UpdateNews::Over(end, OffsetDateTime::now_utc());
+            self.site.inbox.apply_update(id, &news, Uuid::now_v7()).await?;
+        }
+        Ok(())
     }
 
     async fn install(&self, id: &PluginId, offer: &Offer) -> Result<(), UpdateFault> {
@@ -221,12 +238,12 @@ impl Updater {
     }
 
     /// Into the inbox, and once into the log.
-    async fn tell(&self, id: &PluginId, news: &UpdateNews) -> Result<(), RoundError> {
-        let said = self.site.inbox.apply_update(id, news, Uuid::now_v7()).await?;
-        if let (true, UpdateNews::Offered(update)) = (said, news) {
-            match &update.obstacle {
-                None => tracing::info!(plugin.id = %id, version = update.offered, "a newer version is offered"),
-                Some(error) => tracing::warn!(plugin.id = %id, version = update.offered, error, "not updated"),
+    async fn tell(&self, id: &PluginId, update: Update) -> Result<(), RoundError> {
+        let (version, obstacle) = (update.offered.clone(), update.obstacle.clone());
+        if self.site.inbox.apply_update(id, &UpdateNews::Offered(update), Uuid::now_v7()).await? {
+            match obstacle {
+                None => tracing::info!(plugin.id = %id, version, "a newer version is offered"),
+                Some(error) => tracing::warn!(plugin.id = %id, version, error, "an automatic update was not made"),
             }
         }
         Ok(())

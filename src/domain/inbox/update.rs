@@ -1,7 +1,7 @@
 //! Items about newer versions that the marketplace offers: one for each version, until it is installed or offered no more.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -61,7 +61,7 @@ impl Item {
             read: false,
             entity_id: plugin.as_str().to_owned(),
             entity_type: PLUGIN.to_owned(),
-            payload: serde_json::Value::Null,
+            payload: Value::Null,
             created_at: to_millis(update.at),
             updated_at: to_millis(update.at),
             resolved_at: None,
@@ -91,7 +91,9 @@ impl Item {
         if self.status == ItemStatus::Open {
             self.status = ItemStatus::Resolved;
         }
-        self.payload["resolution"] = json!(end);
+        if let Value::Object(payload) = &mut self.payload {
+            payload.insert("resolution".to_owned(), json!(end));
+        }
         self.updated_at = to_millis(at).max(self.created_at);
         self.resolved_at = Some(self.updated_at);
     }

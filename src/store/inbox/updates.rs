@@ -28,7 +28,9 @@ impl InboxStore {
         let said = match (news, lasting) {
             (UpdateNews::Offered(offer), Some(mut item)) if item.offers(&offer.offered) => {
                 let changed = item.note_update(offer);
-                update(&item, Some(key), &transaction).await?;
+                if changed {
+                    update(&item, Some(key), &transaction).await?;
+                }
                 // After an answer that was lost the item is there and says so already.
                 changed || item.id == id
             }
