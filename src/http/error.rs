@@ -527,6 +527,8 @@ mod tests {
             (ApiError::HeaderNotText(HeaderNotText("X-A".to_owned())), 400, "invalid_header"),
             (ApiError::NoWebhook { id: acme(), key: "k".to_owned() }, 404, "webhook_not_found"),
             (ApiError::Forbidden, 403, "forbidden"),
+            (ApiError::from(SourceStoreError::NotFound), 404, "source_not_found"),
+            (ApiError::from(SourceStoreError::Full(3)), 409, "too_many_sources"),
         ];
         for (error, status, code) in cases {
             let (shown_status, body) = shown(error).await;

@@ -150,9 +150,9 @@ async fn list(services: web::Data<Services>, Query(wanted): Query<Wanted>) -> Re
             .ok_or_else(|| ApiError::Query("invalid query: sort is one of stars, name, recent".to_owned()))?,
     };
     let search = Search::new(&wanted.q, &wanted.category, sort);
-    let installed: BTreeMap<_, _> = (services.registry.list().await?.into_iter())
-        .map(|plugin| (plugin.record.id().to_string(), plugin.record.manifest.version))
-        .collect();
+    let plugins = services.registry.list().await?.into_iter();
+    let installed: BTreeMap<_, _> =
+        plugins.map(|plugin| (plugin.record.id().to_string(), plugin.record.manifest.version)).collect();
     let Listing { offers, sources } = services.market.list(&installed, &search).await?;
     let sources = sources.into_iter().map(SourceView::from).collect();
     Ok(HttpResponse::Ok().json(MarketView { plugins: offers, sources }))

@@ -382,3 +382,25 @@ async fn what_nobody_vouches_for_asks_for_more_or_does_not_come_up_is_told_with_
     let items = told(&host, "the plugin is gone", |items| items[0]["status"] == "resolved").await;
     assert_eq!((items.len(), &items[0]["payload"]["resolution"]), (5, &json!("uninstalled")));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn newer_versions_are_looked_for_with_time_and_one_that_is_withdrawn_is_told_no_more() {
+    let settings = SETTINGS
+        .replace("marketplace_cache = \"1h\"", "marketplace_cache = \"100ms\"")
+        .replace("update_interval = \"1h\"", "update_interval = \"200ms\"");
+    let host = Host::start_with(Settings::toml(&settings)).await;
+    host.install(&small("1.0.0")).await;
+    let server = FileServer::start(&[]).await;
+    server.put("/i", index(json!([entry(&server, "demo", "1.1.0", "/p")])));
+    add(&host, "Acme", &server.url("/i")).await;
+    let first = told(&host, "the newer version is told", |items| !items.is_empty()).await;
+    // The source cannot be had for a while: nobody knows that it offers no more.
+    server.put("/i", File::Status(500));
+    eventually("the source is not healthy", || async { market(&host, "").await["sources"][0]["healthy"] == false })
+        .await;
+    assert_eq!(updates(&host).await, first);
+    server.put("/i", index(json!([])));
+    refresh(&host).await;
+    let items = told(&host, "the version is withdrawn", |items| items[0]["status"] == "resolved").await;
+    assert_eq!((items.len(), &items[0]["payload"]["resolution"]), (1, &json!("withdrawn")));
+}

@@ -333,11 +333,11 @@ mod tests {
     fn what_is_missing_or_null_is_empty_and_the_name_is_the_id() {
         let nulls =
             ["name", "description", "author", "categories", "icon_url", "package_sha256", "stars", "updated_at"];
-        let null = nulls.iter().fold(least("acme"), |mut entry, key| {
+        let all_null = nulls.iter().fold(least("acme"), |mut entry, key| {
             entry[*key] = Value::Null;
             entry
         });
-        let index = read(json!([null]));
+        let index = read(json!([all_null]));
         assert_eq!(index, read(json!([least("acme")])));
         let entry = &index.entries[0];
         assert_eq!((entry.name.as_str(), entry.description.as_str(), entry.stars), ("acme", "", None));
