@@ -5,6 +5,7 @@
 //! plugins and open requests side by side under `timing.shutdown_timeout`, the last events, database, `host.json`.
 
 mod error;
+mod market;
 
 use std::{collections::BTreeMap, fs::DirBuilder, os::unix::fs::DirBuilderExt, sync::Arc, time::Duration};
 
@@ -18,6 +19,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 pub use error::AppError;
+use market::UpdateTask;
 
 use crate::{
     actors::{EventBusHandle, Parts, RegistryHandle, SettingsHandle, Surroundings},
@@ -26,6 +28,7 @@ use crate::{
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
     http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Tasks},
+    marketplace::Worksite,
     pace,
     platform::{
         Platform,
@@ -70,6 +73,7 @@ struct Host {
     keeper: InboxKeeper,
     events: EventTask,
     platform: PlatformTasks,
+    updates: UpdateTask,
     log_files: LogFiles,
     server: http::Running,
     sockets: SocketRoot,
@@ -101,12 +105,13 @@ impl Host {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(AppError::Runtime)?;
         let _pace = AbortOnDropHandle::new(tokio::spawn(pace::keep(config.timing.timer_pace)));
         let mut host = Self::start(config).await?;
-        let registry = host.registry.clone();
+        let (registry, booted) = (host.registry.clone(), host.updates.booted());
         // Starting plugins may take long; the host already answers.
         let boot = tokio::spawn(async move {
             if let Err(error) = registry.boot().await {
                 tracing::warn!(%error, "not every plugin was started");
             }
+            booted.notify_one();
         });
         let outcome = tokio::select! {
             _ = terminate.recv() => Ok(()),
@@ -214,6 +219,15 @@ impl Host {
         settings.recover().await?;
         let listener =
             http::listen(config.listen).map_err(|source| AppError::Listen { address: config.listen, source })?;
+        let market = market::open(&config, &db).await?;
+        let downloader = Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?;
+        let site = Worksite {
+            registry: registry.clone(),
+            downloader: downloader.strict(),
+            packages: packages.clone(),
+            inbox: inbox.clone(),
+        };
+        let updates = UpdateTask::start(&config, market.clone(), site);
         let services = Services {
             registry: registry.clone(),
             settings,
@@ -222,7 +236,8 @@ impl Host {
             vault,
             browser: Browser::new(&config, &db, &writer),
             inbox: Inbox::new(inbox),
-            downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
+            downloader,
+            market,
             packages,
             trust,
             package_limits: limits.package(),
@@ -244,20 +259,22 @@ impl Host {
         let url = format!("http://{}", server.address());
         run_folder.announce(&url)?;
         tracing::info!(%url, home = %config.home.display(), "the host is listening");
-        Ok(Self { config, run_folder, db, registry, keeper, events, platform, log_files, server, sockets })
+        Ok(Self { config, run_folder, db, registry, keeper, events, platform, updates, log_files, server, sockets })
     }
 
     /// The stop ladder. Plugins are stopped while open requests end: a command that waits for a plugin is answered
     /// that the host is stopping, and would otherwise hold the ladder up.
     async fn stop(self) {
-        let Self { config, run_folder, db, registry, keeper, events, platform, log_files, server, sockets } = self;
+        let Self { config, run_folder, db, registry, keeper, events, platform, updates, log_files, server, sockets } =
+            self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
             // Before the plugins: what is told from now on waits in the log for the next start. A database that hangs
             // must leave them the time for a stop in order.
             platform.stop(limit / 8).await;
             // A quarter is kept for what comes after the requests.
-            let (stopped, plugins) = tokio::join!(server.stop(limit / 4 * 3), registry.stop());
+            let most = limit / 4 * 3;
+            let (stopped, plugins, ()) = tokio::join!(server.stop(most), registry.stop(), updates.stop(most));
             if stopped.unfinished > 0 {
                 tracing::warn!(commands = stopped.unfinished, "commands were cut off by the host's stop");
             }

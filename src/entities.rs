@@ -10,6 +10,7 @@ pub mod git_credential_token;
 pub mod idempotency_key;
 pub mod inbox_item;
 pub mod instance_setting;
+pub mod marketplace_source;
 pub mod plugin_state;
 pub mod plugin_state_usage;
 pub mod plugin_user_state;

@@ -1,14 +1,17 @@
 //! Downloads packages from addresses an operator names, without being led into the operator's own network.
 //!
 //! Owns the rules of the way there: http and https only, a few redirects, each checked anew, public addresses only,
-//! size and time. What arrives is staged by `store::packages`; nothing is verified or unpacked here.
+//! size and time. What arrives is staged by `store::packages`; nothing is verified or unpacked here. `index` fetches what
+//! sources of the marketplace publish, by the same way.
 
 mod body;
+mod index;
 mod resolver;
 
 use std::{error::Error, fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use body::Body;
+pub use index::{IndexError, IndexFetcher};
 use reqwest::{
     Client, Response, Url,
     header::{LOCATION, USER_AGENT},
@@ -23,7 +26,7 @@ use crate::{
     config::{Install, Limits, Timing},
     domain::{
         address::{NotPublic, check_public},
-        clean, package,
+        clean, marketplace, package,
     },
     store::packages::{PackageStore, StageError, Staged},
 };
@@ -36,6 +39,7 @@ const SHOWN_BYTES: usize = 200;
 pub struct Downloader {
     client: Client,
     rule: AddressRule,
+    https_only: bool,
     timeout: Duration,
     max_bytes: u64,
     max_redirects: usize,
@@ -98,11 +102,12 @@ impl Downloader {
         install: &Install,
         lookup: Arc<dyn Lookup>,
     ) -> Result<Self, FetchError> {
-        let rule: AddressRule = match install.allow_private_addresses {
-            true => Arc::new(|_| Ok(())),
-            false => Arc::new(check_public),
-        };
-        Self::with_rule(timing, limits, rule, lookup)
+        Self::with_rule(timing, limits, address_rule(install), lookup)
+    }
+
+    /// The same for packages that nobody looks at, which the marketplace lists: https, or this machine, at every step.
+    pub fn strict(&self) -> Self {
+        Self { https_only: true, ..self.clone() }
     }
 
     fn with_rule(
@@ -124,6 +129,7 @@ impl Downloader {
         Ok(Self {
             client,
             rule,
+            https_only: false,
             timeout: timing.download_timeout,
             max_bytes: limits.package_compressed,
             max_redirects: limits.download_redirects,
@@ -178,7 +184,12 @@ impl Downloader {
     /// Checks what can be told from the address itself. The parser has turned every spelling of an IP address
     /// (decimal, octal, hexadecimal, shortened) into one form.
     fn check(&self, url: Url) -> Result<Url, FetchError> {
-        if !matches!(url.scheme(), "http" | "https") {
+        let lawful = match url.scheme() {
+            "https" => true,
+            "http" => !self.https_only || marketplace::is_loopback(&url),
+            _ => false,
+        };
+        if !lawful {
             return Err(FetchError::Scheme(clean::single_line(url.scheme(), SHOWN_BYTES)));
         }
         match url.host().ok_or(FetchError::MissingHost)? {
@@ -200,6 +211,13 @@ impl fmt::Debug for Downloader {
             .field("timeout", &self.timeout)
             .field("max_bytes", &self.max_bytes)
             .finish_non_exhaustive()
+    }
+}
+
+fn address_rule(install: &Install) -> AddressRule {
+    match install.allow_private_addresses {
+        true => Arc::new(|_| Ok(())),
+        false => Arc::new(check_public),
     }
 }
 

@@ -4,6 +4,7 @@
 //! one map from errors to answers. One file a resource. Nothing here decides about plugins or touches the database.
 
 mod actions;
+mod auto_update;
 mod body;
 mod boot;
 mod branches;
@@ -20,6 +21,7 @@ mod inbox;
 mod install;
 mod linger;
 mod logs;
+mod marketplace;
 mod mcp;
 mod measure;
 mod metrics;
@@ -63,6 +65,7 @@ use crate::{
     config::{Limits, Timing},
     domain::package,
     fetch::Downloader,
+    marketplace::Market,
     platform::{Platform, event_writer::EventWriter, inbox::Inbox},
     process::usage::UsageSampler,
     store::{packages::PackageStore, trust::TrustStore},
@@ -87,6 +90,8 @@ pub struct Services {
     pub inbox: Inbox,
     /// Fetches packages by address.
     pub downloader: Downloader,
+    /// The marketplace.
+    pub market: Market,
     /// Takes packages in before the registry sees them.
     pub packages: PackageStore,
     /// The keys whose signatures count.

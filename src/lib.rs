@@ -6,6 +6,7 @@
 //! 5  main, cli, app, probe     the program, its command line, composition root, asking a running host
 //! 4  http, grpc::host          edges: parse, authorize, ask, map the reply
 //! 3  platform                  services: rows and events, no HTTP, no gRPC
+//! 3  marketplace               indexes of plugins, and updates by them
 //! 3  actors                    own behaviour and order; the only place beside app that names actix
 //! 2  store, vault, fetch, process, grpc::client   talk to the world
 //! 1  config, entities          shapes only (and kandev_proto)
@@ -22,6 +23,7 @@ pub mod failpoint;
 pub mod fetch;
 pub mod grpc;
 pub mod http;
+pub mod marketplace;
 pub mod pace;
 pub mod platform;
 pub mod probe;

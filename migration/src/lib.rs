@@ -18,6 +18,7 @@ mod m20261129_000004_platform;
 mod m20261130_000005_workspace_deleting;
 mod m20261130_000006_plugin_user_state;
 mod m20261130_000007_git_credential_token;
+mod m20261130_000008_marketplace_source;
 
 /// All steps of this version of the host.
 #[derive(Debug)]
@@ -34,6 +35,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261130_000005_workspace_deleting::Migration),
             Box::new(m20261130_000006_plugin_user_state::Migration),
             Box::new(m20261130_000007_git_credential_token::Migration),
+            Box::new(m20261130_000008_marketplace_source::Migration),
         ]
     }
 }

@@ -29,7 +29,7 @@ use super::{
 use crate::{
     config::SignaturePolicy,
     domain::{
-        consent::{self, Difference, Direction, Side, Signed, Terms},
+        consent::{self, Difference, Direction, Side, Signed, Terms, Unfit},
         id::PluginId,
         package::{Digest, hex},
         record::{self, PluginRecord, RecordState, Status},
@@ -61,6 +61,9 @@ impl Installer {
         self.handle().check_ownership(&id, &unpacked.manifest)?;
         let warnings = warnings(&unpacked);
         let (plugin, warning) = match &claim.present {
+            None if terms.unattended.is_some() => {
+                return Err(RegistryError::NotUnattended { id, why: Unfit::NotInstalled });
+            }
             None => self.install_first(&id, unpacked, &claim.guard).await?,
             Some(before) => self.upgrade(&before.record, unpacked, &terms, &claim.guard).await?,
         };
@@ -85,6 +88,10 @@ impl Installer {
         let unpacked = self.shared.packages.unpack(staged, limits, &host_platform(), self.trust().await?).await?;
         let id = PluginId::new(&unpacked.manifest.id).map_err(|error| RegistryError::Storage(error.to_string()))?;
         check_minimum(&unpacked.manifest.min_kandev_version, &self.shared.config.compat_version)?;
+        if let Some(announced) = &terms.unattended {
+            let checked = announced.check_package(&id, &unpacked.manifest.version);
+            checked.map_err(|why| RegistryError::NotUnattended { id: announced.plugin.clone(), why })?;
+        }
         Ok((id, unpacked))
     }
 
@@ -135,6 +142,10 @@ impl Installer {
         let difference = self.difference(Some(before), &unpacked);
         if difference.direction == Direction::Same {
             return Err(RegistryError::AlreadyInstalled(before.state.install_path.clone().into()));
+        }
+        if terms.unattended.is_some() {
+            let checked = consent::check_unattended(before, &difference);
+            checked.map_err(|why| RegistryError::NotUnattended { id: before.id().clone(), why })?;
         }
         if !terms.accept.holds(&difference.needs) {
             let (id, sha256) = (before.id().clone(), hex(&unpacked.facts.sha256));

@@ -28,7 +28,7 @@ pub(super) use self::{
     claims::{Claim, ClaimGuard, Claimed, Seize},
     messages::{Adopt, Departed, Forget, Operate, Restore},
     retention::prune,
-    version::NoteUpgrade,
+    version::{NoteUpgrade, SetAutoUpdate},
     views::ForgetUnreadable,
 };
 use self::{
@@ -46,7 +46,7 @@ use super::{
 use crate::{
     config::Config,
     domain::{
-        consent::{Difference, Terms},
+        consent::{Difference, Terms, Unfit},
         id::PluginId,
         log_line::LogLine,
         ownership::Collision,
@@ -107,6 +107,14 @@ pub enum RegistryError {
         wanted: String,
         /// In hexadecimal.
         found: String,
+    },
+    /// An automatic update that somebody must look at first.
+    #[error("plugin \"{id}\" is not updated automatically: {why}")]
+    NotUnattended {
+        /// Which.
+        id: PluginId,
+        /// What is in the way.
+        why: Unfit,
     },
     /// Another version was installed and did not come up; what was there before is there again.
     #[error("plugin \"{id}\": version {version} did not come up, {back}: {reason}")]
@@ -409,6 +417,11 @@ impl RegistryHandle {
     /// Stops a plugin and leaves it off. Without effect on one that is off.
     pub async fn disable(&self, id: &str) -> Result<PluginView, RegistryError> {
         self.operate(id, Want::Disabled).await
+    }
+
+    /// Notes an operator's word on automatic updates of a plugin; `None` has it follow the host's setting.
+    pub async fn set_auto_update(&self, id: &str, word: Option<bool>) -> Result<PluginView, RegistryError> {
+        ask(&self.shared.addr, SetAutoUpdate { id: id.to_owned(), word }, self.shared.ask_timeout()).await?
     }
 
     /// Stops a plugin and removes everything of it: process, versions, record, own files, secrets, state.

@@ -6,7 +6,10 @@ use crate::{
     actors::{RegistryError, SettingsError},
     fetch::FetchError,
     process::SocketRootError,
-    store::{admin_token::AdminTokenError, db::ConnectError, fs::FileError, run_folder::RunFolderError},
+    store::{
+        admin_token::AdminTokenError, db::ConnectError, fs::FileError, marketplace::SourceStoreError,
+        run_folder::RunFolderError,
+    },
     vault::{VaultError, VaultOpenError},
 };
 
@@ -51,6 +54,9 @@ pub enum AppError {
     /// Finishing an uninstall that an earlier host began.
     #[error("cannot finish an earlier uninstall")]
     Removal(#[from] VaultError),
+    /// The marketplace's built-in source.
+    #[error("cannot write where the marketplace's built-in source is")]
+    Marketplace(#[from] SourceStoreError),
     /// The thread that starts processes.
     #[error("cannot start the thread that starts plugin processes")]
     Forker(#[source] io::Error),

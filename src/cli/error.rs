@@ -93,6 +93,12 @@ pub enum CliError {
     /// Several of that name.
     #[error("several secrets are called \"{0}\": name one by its id, `kandev-host secret list` shows them")]
     AmbiguousSecret(String),
+    /// `marketplace install` of what nobody lists.
+    #[error("no enabled source of the marketplace lists \"{id}\"; `kandev-host plugin search` shows what there is")]
+    NotListed {
+        /// What was asked for.
+        id: String,
+    },
     /// A package that no host would take, or that cannot be read.
     #[error("{0}; `kandev-host plugin pack` makes packages that hosts take")]
     Package(#[from] PackageStoreError),
@@ -173,7 +179,7 @@ impl CliError {
                 ClientError::Library(_) => FAILED,
             },
             Self::NotRunning { .. } => NOT_RUNNING,
-            Self::NoSecret(_) | Self::AmbiguousSecret(_) => REFUSED,
+            Self::NoSecret(_) | Self::AmbiguousSecret(_) | Self::NotListed { .. } => REFUSED,
             _ => FAILED,
         }
     }
@@ -193,6 +199,7 @@ impl CliError {
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
             Self::NoSecret(_) => Some("secret_not_found"),
+            Self::NotListed { .. } => Some("not_listed"),
             Self::NotTrusted(_) => Some("not_trusted"),
             Self::Check(CheckError::Failed { .. }) => Some("check_failed"),
             Self::SyncIncomplete { .. } => Some("sync_incomplete"),

@@ -10,6 +10,7 @@ mod error;
 mod git_credential;
 mod health;
 mod inbox;
+mod marketplace;
 mod output;
 mod plugin;
 mod secret;
@@ -68,6 +69,9 @@ enum Command {
     /// Makes, packs, installs and operates plugins
     #[command(subcommand, after_help = plugin::EXAMPLES)]
     Plugin(plugin::PluginCommand),
+    /// Looks for plugins that others offer, and says where to look
+    #[command(subcommand, after_help = marketplace::EXAMPLES)]
+    Marketplace(marketplace::MarketplaceCommand),
     /// Keeps secrets and says which plugins may reveal them
     #[command(subcommand, after_help = secret::EXAMPLES)]
     Secret(secret::SecretCommand),
@@ -141,6 +145,7 @@ pub fn main() -> ExitCode {
         Command::Serve(settings) => serve::run(settings.into(), &env),
         Command::Health(arguments) => health::run(arguments, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
+        Command::Marketplace(command) => marketplace::run(command, &output, &env),
         Command::Secret(command) => secret::run(command, &output, &env),
         Command::Vault(command) => vault::run(command, &output, &env),
         Command::Trust(command) => trust::run(command, &output, &env),

@@ -47,6 +47,12 @@ pub struct Limits {
     pub package_compressed: u64,
     /// Redirects followed for one package download. Default 5.
     pub download_redirects: usize,
+    /// The index of a marketplace source. Default 5 MiB.
+    pub marketplace_index_bytes: u64,
+    /// Marketplace sources that the operator may add; one more is refused. Default 20.
+    pub marketplace_sources: usize,
+    /// Indexes fetched at once; more wait. Default 4.
+    pub marketplace_fetches: usize,
     /// A package's files together, unpacked. Default 512 MiB.
     pub package_expanded: u64,
     /// Entries of a package. Default 10 000.
@@ -158,6 +164,9 @@ impl Default for Limits {
             message_bytes: 17 * MIB,
             package_compressed: 100 * MIB,
             download_redirects: 5,
+            marketplace_index_bytes: 5 * MIB,
+            marketplace_sources: 20,
+            marketplace_fetches: 4,
             package_expanded: 512 * MIB,
             package_files: 10_000,
             manifest_bytes: 2 * MIB,

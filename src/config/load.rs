@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tracing_subscriber::filter::Targets;
 
 use super::{
-    Config,
+    Config, Plugins,
     environment::{self, Lookup},
     file::{self, FileSettings},
     rules,
@@ -23,6 +23,8 @@ use super::{
 pub(super) const DEFAULT_LISTEN: &str = "127.0.0.1:38429";
 pub(super) const DEFAULT_HOME: &str = "~/.kandev";
 pub(super) const DEFAULT_LOG: &str = "info";
+/// Where the marketplace's built-in source is (contract/rest.md §9).
+const MARKETPLACE_URL: &str = "KANDEV_PLUGIN_MARKETPLACE_URL";
 /// What `min_kandev_version` is compared with unless the operator says otherwise.
 pub const DEFAULT_COMPAT_VERSION: &str = "0.91.0";
 
@@ -149,8 +151,9 @@ pub fn load(overrides: Overrides, env: Lookup<'_>) -> Result<Config, ConfigError
 pub fn load_explained(overrides: Overrides, env: Lookup<'_>) -> Result<Loaded, ConfigError> {
     let mut layers = Layers { env, sources: BTreeMap::new() };
     let home = layers.home(overrides.home)?;
-    let file = file::read(&home.join("host.toml"))?;
+    let mut file = file::read(&home.join("host.toml"))?;
     layers.sources.extend(file.set.iter().map(|key| (key.clone(), Source::File)));
+    layers.marketplace_url(&mut file.plugins)?;
     check_sections(&file, &layers.sources)?;
 
     let listen = layers.text("listen", ("--listen", overrides.listen), "KANDEV_LISTEN", file.listen, DEFAULT_LISTEN)?;
@@ -264,6 +267,15 @@ impl Layers<'_> {
         }
     }
 
+    /// The variable wins over the file.
+    fn marketplace_url(&mut self, plugins: &mut Plugins) -> Result<(), ConfigError> {
+        if let Some(url) = environment::text(self.env, MARKETPLACE_URL)? {
+            plugins.marketplace_url = url;
+            self.sources.insert("plugins.marketplace_url".to_owned(), Source::Environment(MARKETPLACE_URL));
+        }
+        Ok(())
+    }
+
     /// Its form is the vault's to check.
     fn vault_key(&mut self) -> Result<Option<(SecretString, &'static str)>, ConfigError> {
         let given = environment::secret(self.env, "KANDEV_VAULT_KEY", "KANDEV_VAULT_KEY_FILE")?;
@@ -276,7 +288,8 @@ impl Layers<'_> {
 
 fn check_sections(file: &FileSettings, sources: &BTreeMap<String, Source>) -> Result<(), ConfigError> {
     let timing_and_limits = rules::check_timing(&file.timing).and_then(|()| rules::check_limits(&file.limits));
-    timing_and_limits.and_then(|()| rules::check_telemetry(&file.telemetry)).map_err(|(key, reason)| {
+    let telemetry = timing_and_limits.and_then(|()| rules::check_telemetry(&file.telemetry));
+    telemetry.and_then(|()| rules::check_plugins(&file.plugins)).map_err(|(key, reason)| {
         let origin = sources.get(&key).copied().unwrap_or(Source::Default);
         ConfigError::BadValue { key, origin, reason }
     })

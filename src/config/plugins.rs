@@ -59,12 +59,14 @@ impl Default for Features {
     }
 }
 
-/// What plugin processes get from the host's surroundings.
+/// What plugin processes get from the host's surroundings, and where the built-in source of the marketplace is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Plugins {
     /// Variables of the host's environment that plugins see, when they are set; nothing else passes.
     pub environment: Vec<String>,
+    /// Where the index of the marketplace's built-in source is; empty: there is none.
+    pub marketplace_url: String,
 }
 
 impl Default for Plugins {
@@ -87,6 +89,6 @@ impl Default for Plugins {
             "SSL_CERT_FILE",
             "SSL_CERT_DIR",
         ];
-        Self { environment: names.map(String::from).to_vec() }
+        Self { environment: names.map(String::from).to_vec(), marketplace_url: String::new() }
     }
 }

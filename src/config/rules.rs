@@ -10,7 +10,8 @@ use std::{ops::RangeInclusive, time::Duration};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Limits, Telemetry, Timing, duration};
+use super::{Limits, Plugins, Telemetry, Timing, duration};
+use crate::domain::marketplace;
 
 /// A violated rule: the dotted key and the reason.
 pub type Violation = (String, String);
@@ -86,6 +87,15 @@ pub fn check_telemetry(telemetry: &Telemetry) -> Result<(), Violation> {
     Ok(())
 }
 
+/// The first violated rule of `[plugins]`. The address is not quoted: it may hold a password.
+pub fn check_plugins(plugins: &Plugins) -> Result<(), Violation> {
+    if plugins.marketplace_url.is_empty() {
+        return Ok(());
+    }
+    let checked = marketplace::address(&plugins.marketplace_url);
+    checked.map(drop).map_err(|error| ("plugins.marketplace_url".to_owned(), error.to_string()))
+}
+
 fn check(section: &str, keys: &impl Serialize) -> Result<(), Violation> {
     let Ok(Value::Object(keys)) = serde_json::to_value(keys) else { return Ok(()) };
     keys.iter()
@@ -140,6 +150,18 @@ mod tests {
         }
         let half = Telemetry { sample_ratio: 1.5, ..Telemetry::default() };
         assert_eq!(check_telemetry(&half).unwrap_err().0, "telemetry.sample_ratio");
+    }
+
+    #[test]
+    fn the_built_in_source_is_reached_by_https_or_on_this_machine() {
+        let check = |url: &str| check_plugins(&Plugins { marketplace_url: url.to_owned(), ..Plugins::default() });
+        for url in ["", "https://a.test/index.json", "http://127.0.0.1:8080/index.json"] {
+            assert_eq!(check(url), Ok(()), "{url}");
+        }
+        for url in ["a.test", "http://a.test/", "https://me:hunter2@a.test/"] {
+            let (key, reason) = check(url).unwrap_err();
+            assert!(key == "plugins.marketplace_url" && !reason.contains("hunter2"), "{url}: {reason}");
+        }
     }
 
     #[test]

@@ -103,7 +103,8 @@ fn unit(section: &str, key: &str, value: &Value) -> &'static str {
         }
         (_, Value::Number(_)) => "count",
         (_, Value::Bool(_)) => "true or false",
-        ("plugins", _) => "names of variables",
+        ("plugins", Value::Array(_)) => "names of variables",
+        ("plugins", _) => "address",
         (_, Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => "text",
     }
 }

@@ -131,6 +131,19 @@ pub struct Timing {
     /// Connecting to a download's server. Default 10 s.
     #[serde(with = "duration::one")]
     pub connect_timeout: Duration,
+    /// Fetching the index of a marketplace source, and the longest wait of a request for indexes; later: what is known, and
+    /// the source is not `healthy`. Default 20 s.
+    #[serde(with = "duration::one")]
+    pub marketplace_timeout: Duration,
+    /// How long an index is known before it is fetched again. Default 5 min.
+    #[serde(with = "duration::one")]
+    pub marketplace_cache: Duration,
+    /// How long after a fetch that failed the next one comes at the earliest. Default 30 s.
+    #[serde(with = "duration::one")]
+    pub marketplace_retry: Duration,
+    /// Between two looks for newer versions of installed plugins. Default 90 min.
+    #[serde(with = "duration::one")]
+    pub update_interval: Duration,
     /// Silence of a client that is sending a request body; later: 408. Default 30 s.
     #[serde(with = "duration::one")]
     pub body_idle_timeout: Duration,
@@ -233,6 +246,10 @@ impl Default for Timing {
             idempotency_age: secs(24 * 3600),
             download_timeout: secs(60),
             connect_timeout: secs(10),
+            marketplace_timeout: secs(20),
+            marketplace_cache: secs(300),
+            marketplace_retry: secs(30),
+            update_interval: secs(90 * 60),
             body_idle_timeout: secs(30),
             body_timeout: secs(600),
             header_timeout: secs(10),

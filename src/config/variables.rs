@@ -28,7 +28,7 @@ const fn variable(name: &'static str, holds: Holds) -> Variable {
 }
 
 /// Every variable that the host itself reads. Plugins see those of `plugins.environment` too.
-pub const VARIABLES: [Variable; 13] = [
+pub const VARIABLES: [Variable; 14] = [
     variable("KANDEV_LISTEN", Holds::Text),
     variable("KANDEV_HOME", Holds::Folder),
     variable("KANDEV_LOG", Holds::Text),
@@ -39,6 +39,7 @@ pub const VARIABLES: [Variable; 13] = [
     variable("KANDEV_VAULT_KEY_FILE", Holds::SecretFile),
     variable("DATABASE_URL", Holds::Secret),
     variable("DATABASE_URL_FILE", Holds::SecretFile),
+    variable("KANDEV_PLUGIN_MARKETPLACE_URL", Holds::Text),
     // Where `~` is.
     variable("HOME", Holds::Folder),
     // Where the sockets of plugins are.

@@ -29,6 +29,12 @@ pub enum Action {
     PluginConfigRead,
     /// Replace a plugin's settings, which restarts it.
     PluginConfigWrite,
+    /// Say which plugins are updated automatically.
+    PluginAutoUpdate,
+    /// Look for plugins in the marketplace.
+    MarketplaceRead,
+    /// Say which indexes the marketplace is made of.
+    MarketplaceWrite,
     /// Read a plugin's last output.
     PluginLogs,
     /// Call a webhook that is open to everyone.
@@ -253,6 +259,9 @@ impl Action {
         Self::PluginUninstall,
         Self::PluginConfigRead,
         Self::PluginConfigWrite,
+        Self::PluginAutoUpdate,
+        Self::MarketplaceRead,
+        Self::MarketplaceWrite,
         Self::PluginLogs,
         Self::PluginWebhook,
         Self::PluginWebhookAuthenticated,
@@ -319,6 +328,9 @@ impl Action {
             Self::PluginUninstall => "plugin:uninstall",
             Self::PluginConfigRead => "plugin:config_read",
             Self::PluginConfigWrite => "plugin:config_write",
+            Self::PluginAutoUpdate => "plugin:auto_update",
+            Self::MarketplaceRead => "marketplace:read",
+            Self::MarketplaceWrite => "marketplace:write",
             Self::PluginLogs => "plugin:logs",
             Self::PluginWebhook => "plugin:webhook",
             Self::PluginWebhookAuthenticated => "plugin:webhook_authenticated",
@@ -385,6 +397,9 @@ impl Action {
             | Self::PluginUninstall
             | Self::PluginConfigRead
             | Self::PluginConfigWrite
+            | Self::PluginAutoUpdate
+            | Self::MarketplaceRead
+            | Self::MarketplaceWrite
             | Self::PluginLogs
             | Self::PluginWebhook
             | Self::PluginWebhookAuthenticated
@@ -431,6 +446,9 @@ impl Action {
             Self::PluginUninstall => "remove a plugin with all its data",
             Self::PluginConfigRead => "read a plugin's settings, secrets masked",
             Self::PluginConfigWrite => "change a plugin's settings",
+            Self::PluginAutoUpdate => "say which plugins are updated automatically",
+            Self::MarketplaceRead => "look for plugins in the marketplace",
+            Self::MarketplaceWrite => "add, change and delete sources of the marketplace",
             Self::PluginLogs => "read a plugin's last output",
             Self::PluginWebhook => "call a public webhook of a plugin",
             Self::PluginWebhookAuthenticated => "call a webhook that asks for a login",

@@ -41,6 +41,9 @@ const fn is_public(action: Action) -> bool {
         | Action::PluginUninstall
         | Action::PluginConfigRead
         | Action::PluginConfigWrite
+        | Action::PluginAutoUpdate
+        | Action::MarketplaceRead
+        | Action::MarketplaceWrite
         | Action::PluginLogs
         | Action::PluginWebhookAuthenticated
         | Action::PluginAction

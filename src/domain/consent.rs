@@ -4,6 +4,7 @@
 //! another signer, an older version. Who asks, and when, is `actors::installer`'s.
 
 mod signed;
+mod unattended;
 
 use std::{collections::BTreeSet, fmt};
 
@@ -18,6 +19,7 @@ use super::{
 };
 
 pub use signed::{Signed, signed_by};
+pub use unattended::{Unattended, Unfit, check_unattended};
 
 /// Longest word of a difference, in bytes; the plugin's author chose it.
 const MAX_WORD_BYTES: usize = 200;
@@ -112,6 +114,8 @@ pub struct Terms {
     pub accept: Kinds,
     /// The package the operator means; any when there is none.
     pub sha256: Option<Digest>,
+    /// What the upgrade was announced as, when no operator looks at it.
+    pub unattended: Option<Unattended>,
 }
 
 /// One side of the comparison.

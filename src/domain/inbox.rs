@@ -1,13 +1,18 @@
 //! Items of the operator's inbox and what becomes of them: one item for each incident of a plugin, from its failure to
 //! its recovery (contract/lifecycle.md §8, shape of platform-rest.md §10).
 //!
-//! Owns the shape and the decisions; rows are `store::inbox`'s, following the events is `platform::inbox`'s part.
+//! Owns the shape and the decisions; rows are `store::inbox`'s, following the events is `platform::inbox`'s part. `update` has
+//! the items about newer versions.
+
+mod update;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 use utoipa::ToSchema;
 use uuid::Uuid;
+
+pub use update::{PLUGIN_UPDATE, Update, UpdateEnd, UpdateNews};
 
 use super::{
     id::PluginId,
@@ -59,7 +64,7 @@ impl ItemStatus {
 pub struct Item {
     /// Ordered by the time of making.
     pub id: Uuid,
-    /// What kind of item: `plugin_unreachable`.
+    /// What kind of item: `plugin_unreachable`, `plugin_update_available`.
     #[serde(rename = "type")]
     pub kind: String,
     /// One line.

@@ -21,6 +21,7 @@ pub mod lifecycle;
 pub mod lifecycle_event;
 pub mod log_line;
 pub mod manifest;
+pub mod marketplace;
 pub mod origin;
 pub mod ownership;
 pub mod package;

@@ -6,6 +6,7 @@
 mod calls;
 mod events;
 mod keys;
+mod market;
 mod mcp;
 mod platform;
 mod plugins;
@@ -36,8 +37,9 @@ use crate::{
     },
     fetch::FetchError,
     grpc::client::CallError,
+    marketplace::MarketError,
     platform::{PlatformError, context::PlaceError, event_writer::WriteError},
-    store::{db::DbFault, inbox::InboxError, trust::TrustError},
+    store::{db::DbFault, inbox::InboxError, marketplace::SourceStoreError, trust::TrustError},
     vault::{RotateError, SharedError, VaultError},
 };
 
@@ -74,6 +76,8 @@ pub enum ApiError {
     Fetch(FetchError),
     /// A package that breaks a rule before the registry saw it.
     Package(PackageError),
+    /// The marketplace refuses or fails.
+    Market(MarketError),
     /// A trusted key that cannot be added or removed.
     Trust(TrustError),
     /// The registry refuses or fails.
@@ -235,6 +239,7 @@ impl ApiError {
             Self::Upload(error) => describe_upload(error),
             Self::Fetch(error) => describe_fetch(error),
             Self::Package(error) => plugins::package(error),
+            Self::Market(error) => market::market(error),
             Self::Trust(error) => keys::trust(error),
             Self::Registry(error) => plugins::registry(error),
             Self::Settings(error) => plugins::settings(error),
@@ -440,6 +445,7 @@ from!(
     Upload(UploadError),
     Fetch(FetchError),
     Package(PackageError),
+    Market(MarketError),
     Trust(TrustError),
     Registry(RegistryError),
     Settings(SettingsError),
@@ -462,6 +468,12 @@ from!(
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         Self::Platform(refusal.into())
+    }
+}
+
+impl From<SourceStoreError> for ApiError {
+    fn from(error: SourceStoreError) -> Self {
+        Self::Market(error.into())
     }
 }
 
@@ -559,6 +571,8 @@ mod tests {
             (ApiError::HeaderNotText(HeaderNotText("X-A".to_owned())), 400, "invalid_header"),
             (ApiError::NoWebhook { id: acme(), key: "k".to_owned() }, 404, "webhook_not_found"),
             (ApiError::Forbidden, 403, "forbidden"),
+            (ApiError::from(SourceStoreError::NotFound), 404, "source_not_found"),
+            (ApiError::from(SourceStoreError::Full(3)), 409, "too_many_sources"),
         ];
         for (error, status, code) in cases {
             let (shown_status, body) = shown(error).await;

@@ -1,7 +1,8 @@
 //! `POST /api/plugins/install`: a package as multipart field `package`, or JSON `{"url"}` (contract/rest.md §3).
 //!
 //! The package goes to disk as it comes and is never whole in memory. From the moment the host has it, or has its
-//! address, the install finishes even when the client hangs up; an upload that breaks off leaves nothing.
+//! address, the install finishes even when the client hangs up; an upload that breaks off leaves nothing. What comes from an
+//! address is held against the digest that the request or a source of the marketplace says, before anything of it is read.
 
 use std::time::Duration;
 
@@ -23,10 +24,11 @@ use crate::{
     actors::{Installed, Preview},
     domain::{
         action::Action,
-        clean,
-        package::{Limits, PackageError},
+        clean, marketplace,
+        package::{Digest, Limits, PackageError, digest},
         record::PluginRecord,
     },
+    marketplace::MarketError,
     store::packages::{PackageStore, StageError, Staged},
 };
 
@@ -71,6 +73,15 @@ struct Address {
     /// http or https, of a public address unless the settings say otherwise.
     #[schema(pattern = "^https?://")]
     url: String,
+    /// The SHA-256 that the package must have; any when it is left out or empty and no source of the marketplace says one.
+    #[schema(pattern = "^([0-9a-fA-F]{64})?$")]
+    package_sha256: Option<String>,
+}
+
+/// A package to be fetched.
+struct Wanted {
+    url: String,
+    sha256: Option<Digest>,
 }
 
 /// What was installed.
@@ -102,7 +113,7 @@ pub async fn install(
         let _slot = slot;
         let staged = match source {
             Source::Staged(staged) => staged,
-            Source::Address(url) => host.downloader.download(&url, &host.packages).await?,
+            Source::Address(wanted) => fetch(&host, &wanted).await?,
         };
         work_on(&host, staged, asked).await
     };
@@ -120,7 +131,7 @@ enum Source {
     /// It is here.
     Staged(Staged),
     /// It is to be fetched.
-    Address(String),
+    Address(Wanted),
 }
 
 /// What became of it.
@@ -137,15 +148,29 @@ async fn work_on(host: &Services, staged: Staged, Asked { dry_run, terms }: Aske
     })
 }
 
+/// Fetches a package and holds it against what is said of it: nothing of another one is looked at.
+async fn fetch(host: &Services, Wanted { url, sha256 }: &Wanted) -> Result<Staged, ApiError> {
+    let (staged, listed) = tokio::join!(host.downloader.download(url, &host.packages), host.market.listed(url));
+    let (staged, listed) = (staged?, listed?);
+    marketplace::verify(&staged.sha256, sha256.as_ref(), listed.as_ref()).map_err(MarketError::from)?;
+    Ok(staged)
+}
+
 fn is_multipart(request: &HttpRequest) -> bool {
     let kind = request.headers().get(header::CONTENT_TYPE).map(|value| value.as_bytes());
     kind.and_then(|kind| kind.get(..10)).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
 }
 
-async fn address(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<String, ApiError> {
+async fn address(services: &Services, request: &HttpRequest, payload: web::Payload) -> Result<Wanted, ApiError> {
     let bounds = Bounds::new(services.limits.request_bytes, &services.timing);
+    let understood = |text: String| {
+        digest(&text).ok_or_else(|| ApiError::Invalid("package_sha256 must be 64 hexadecimal digits".to_owned()))
+    };
     match body::json::<Address>(request, payload, bounds).await {
-        Ok(Address { url }) if !url.trim().is_empty() => Ok(url.trim().to_owned()),
+        Ok(Address { url, package_sha256 }) if !url.trim().is_empty() => {
+            let sha256 = package_sha256.filter(|text| !text.is_empty()).map(understood).transpose()?;
+            Ok(Wanted { url: url.trim().to_owned(), sha256 })
+        }
         Ok(_) | Err(ApiError::Invalid(_)) => Err(ApiError::Invalid(NO_ADDRESS.to_owned())),
         Err(error) => Err(error),
     }

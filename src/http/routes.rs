@@ -11,9 +11,9 @@ use actix_web::{
 };
 
 use super::{
-    ApiError, actions, boot, branches, document, endpoint::Endpoint, events, gate, git_credentials, health, inbox,
-    install, logs, mcp, metrics, platform, plugins, references, secrets, settings, tools, trust, ui, upgrade,
-    user_state, vault, webhooks, ws,
+    ApiError, actions, auto_update, boot, branches, document, endpoint::Endpoint, events, gate, git_credentials,
+    health, inbox, install, logs, marketplace, mcp, metrics, platform, plugins, references, secrets, settings, tools,
+    trust, ui, upgrade, user_state, vault, webhooks, ws,
 };
 
 /// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
@@ -28,6 +28,8 @@ static HOST: &[&[Endpoint]] = &[
     document::ROUTES,
     metrics::ROUTES,
     install::ROUTES,
+    marketplace::ROUTES,
+    auto_update::ROUTES,
     plugins::ROUTES,
     settings::ROUTES,
     upgrade::ROUTES,

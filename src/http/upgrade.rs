@@ -61,7 +61,7 @@ pub fn asked(Parameters { dry_run, accept, sha256 }: Parameters) -> Result<Asked
         "" => None,
         text => Some(digest(text).ok_or_else(|| invalid("sha256 must be 64 hexadecimal digits"))?),
     };
-    Ok(Asked { dry_run, terms: Terms { accept, sha256 } })
+    Ok(Asked { dry_run, terms: Terms { accept, sha256, unattended: None } })
 }
 
 /// What a package is and would change (docs/api.md, "Dry run").
@@ -140,7 +140,8 @@ mod tests {
         assert_eq!(read("").as_ref(), Ok(&plain));
         assert_eq!(read("?dry_run=false&accept=&sha256=").as_ref(), Ok(&plain));
         let digits = "AB".repeat(32);
-        let terms = Terms { accept: Kinds::parse("signer,downgrade").unwrap(), sha256: Some([0xab; 32]) };
+        let terms =
+            Terms { accept: Kinds::parse("signer,downgrade").unwrap(), sha256: Some([0xab; 32]), unattended: None };
         assert_eq!(
             read(&format!("?accept=downgrade%2Csigner&sha256={digits}&dry_run=true")),
             Ok(Asked { dry_run: true, terms })

@@ -1,7 +1,9 @@
 //! The operator's inbox in the database: one item for each incident, found by what it is about while it lasts.
 //!
 //! What an item is and becomes is `domain::inbox`'s decision. Every call leaves the same rows when it is done twice, so
-//! all of them are repeated when their connection is lost (`Db::repeat`).
+//! all of them are repeated when their connection is lost (`Db::repeat`). `updates` has the items about newer versions.
+
+mod updates;
 
 use sea_orm::{
     ActiveModelTrait, ColumnTrait, DatabaseTransaction, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
@@ -132,10 +134,16 @@ impl InboxStore {
 
     /// The plugins whose incident lasts.
     pub async fn lasting(&self) -> Result<Vec<PluginId>, InboxError> {
+        self.lasting_of(PLUGIN_UNREACHABLE).await
+    }
+
+    /// The plugins that have a lasting item of this kind.
+    async fn lasting_of(&self, kind: &str) -> Result<Vec<PluginId>, InboxError> {
         let query = inbox_item::Entity::find()
             .select_only()
             .column(inbox_item::Column::EntityId)
-            .filter(inbox_item::Column::Lasting.is_not_null());
+            .filter(inbox_item::Column::Lasting.is_not_null())
+            .filter(inbox_item::Column::Kind.eq(kind));
         let work = async || Ok::<Vec<String>, InboxError>(query.clone().into_tuple().all(self.db.reader()).await?);
         Ok(self.db.repeat(work).await?.iter().filter_map(|id| PluginId::new(id).ok()).collect())
     }

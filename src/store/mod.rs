@@ -11,6 +11,7 @@ pub mod db;
 pub mod fs;
 pub mod inbox;
 pub mod log_files;
+pub mod marketplace;
 pub mod packages;
 pub mod platform;
 pub mod plugin_config;

@@ -15,7 +15,7 @@ const fn part(level: u8, name: &'static str, beside: &'static [&'static str]) ->
 }
 
 /// docs/architecture.md, "Levels".
-const PARTS: [Part; 20] = [
+const PARTS: [Part; 21] = [
     part(0, "domain", &[]),
     part(1, "config", &[]),
     part(1, "entities", &[]),
@@ -30,6 +30,8 @@ const PARTS: [Part; 20] = [
     part(3, "actors::events", &["actors"]),
     // Services follow the bus; of the plugins' actors they know nothing.
     part(3, "platform", &["actors::events"]),
+    // Installs what it has found.
+    part(3, "marketplace", &["actors"]),
     part(4, "http", &[]),
     part(4, "grpc::host", &[]),
     part(5, "app", &[]),

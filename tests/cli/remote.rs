@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{
     command::Desk,
-    support::{Guest, Host, Package, Settings, eventually, host::TOKEN},
+    support::{FileServer, Guest, Host, Package, Settings, eventually, files::File, host::TOKEN},
 };
 
 /// The package as a file on the desk.
@@ -399,4 +399,54 @@ async fn the_inbox_is_listed_read_and_dismissed() {
     assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
     let done = desk.run(&["inbox", "read", "nonsense"]).expect(4);
     assert!(done.err.contains("no such inbox item"), "{done:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_marketplace_from_the_first_source_to_an_installed_plugin() {
+    let host = Host::start_with(Settings::toml("[install]\nallow_private_addresses = true\n")).await;
+    let desk = Desk::at(&host);
+    let done = desk.run(&["plugin", "search"]).expect(0);
+    assert_eq!(done.out, "no plugin is found\n");
+    assert!(done.err.starts_with("warning: the marketplace has no source"), "{}", done.err);
+    assert_eq!(desk.run(&["marketplace", "sources"]).expect(0).out, "the marketplace has no source\n");
+
+    let archive = Package::of(Guest::Rust, "demo", "1.0.0").archive().await;
+    let server = FileServer::start(&[("/p", File::Content(archive))]).await;
+    let entry = json!({"id": "demo", "name": "Demo", "version": "1.0.0", "stars": 3, "package_url": server.url("/p")});
+    server.put("/i", File::Content(json!({"plugins": [entry]}).to_string().into_bytes()));
+    let url = server.url("/i");
+    let added = desk.run(&["--json", "marketplace", "add", &url, "--name", "Acme"]).expect(0).json();
+    let id = added["id"].as_str().unwrap();
+    assert_eq!(
+        desk.run(&["marketplace", "sources"]).expect(0).out,
+        format!("{:36}  STATE    NAME  URL\n{id}  enabled  Acme  {url}\n", "ID")
+    );
+    let found = "ID    VERSION  STARS  STATE  SOURCE  NAME  NOTE\ndemo  1.0.0    3             Acme    Demo\n";
+    for search in [["plugin", "search", "DEMO"], ["marketplace", "search", "demo"]] {
+        let done = desk.run(&search).expect(0);
+        assert_eq!((done.out.as_str(), done.err.as_str()), (found, ""));
+    }
+    let missing = desk.run(&["--json", "marketplace", "install", "none"]).expect(4).error();
+    assert_eq!(missing["code"], "not_listed");
+    assert_eq!(desk.run(&["marketplace", "install", "demo"]).expect(0).out, "demo 1.0.0 is active\n");
+    assert!(desk.run(&["plugin", "search"]).expect(0).out.contains("installed 1.0.0"));
+
+    for (word, text) in [("on", "is updated automatically"), ("default", "follows the host's setting")] {
+        let done = desk.run(&["plugin", "auto-update", "demo", word]).expect(0);
+        assert_eq!(done.out, format!("demo {text}\n"));
+    }
+    desk.run(&["plugin", "auto-update", "demo"]).expect(2);
+    let auto_update = |words: &[&str]| desk.run(&[&["marketplace", "auto-update"], words].concat()).expect(0).out;
+    assert_eq!(auto_update(&[]), "automatic updates are off\n");
+    assert_eq!(auto_update(&["on"]), "automatic updates are on\n");
+    assert_eq!(auto_update(&[]), "automatic updates are on\n");
+
+    assert_eq!(desk.run(&["marketplace", "disable", id]).expect(0).out, "Acme is disabled\n");
+    assert_eq!(desk.run(&["marketplace", "enable", id]).expect(0).out, "Acme is enabled\n");
+    server.put("/i", File::Status(500));
+    let done = desk.run(&["marketplace", "refresh"]).expect(0);
+    assert_eq!(done.out, "the marketplace is fresh\n");
+    assert!(done.err.starts_with("warning: Acme: the server responded 500; "), "{}", done.err);
+    assert_eq!(desk.run(&["marketplace", "remove", id]).expect(0).out, format!("{id} is removed\n"));
+    desk.run(&["marketplace", "remove", id]).expect(4);
 }

@@ -25,6 +25,7 @@ mod leaks;
 mod lifecycle;
 mod live;
 mod logs;
+mod marketplace;
 mod mcp;
 mod packages;
 mod platform_rest;

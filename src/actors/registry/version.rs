@@ -22,7 +22,33 @@ pub struct NoteUpgrade {
     pub note: Option<LastUpgrade>,
 }
 
+/// Notes an operator's word on automatic updates; answered when it is on disk.
+#[derive(Message)]
+#[rtype(result = "Result<PluginView, RegistryError>")]
+pub struct SetAutoUpdate {
+    /// Whose.
+    pub id: String,
+    /// The word; `None` follows the host's setting.
+    pub word: Option<bool>,
+}
+
 impl Registry {
+    /// Has the record written; answers with the plugin as it is then.
+    fn write_then_view(
+        &mut self,
+        id: PluginId,
+        ctx: &mut Context<Self>,
+    ) -> ResponseActFuture<Self, Result<PluginView, RegistryError>> {
+        let Some(saved) = self.save(&id, ctx) else {
+            return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
+        };
+        Box::pin(saved.into_actor(self).map(move |written, actor, _| match written {
+            Ok(Ok(())) => actor.entry(id.as_str()).map(Self::view),
+            Ok(Err(error)) => Err(RegistryError::Storage(error)),
+            Err(_) => Err(RegistryError::Stopping),
+        }))
+    }
+
     /// Keeps a plugin down whose manifest wants a newer host than this one says it is (contract/lifecycle.md §10 row
     /// 38): the setting may have changed since it was installed. One that should run goes to `error` and stays there.
     pub(super) fn check_host(&self, id: &PluginId, want: Want) -> Result<(), RegistryError> {
@@ -44,13 +70,25 @@ impl Handler<NoteUpgrade> for Registry {
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.record.state.last_upgrade = note;
         }
-        let Some(saved) = self.save(&id, ctx) else {
-            return Box::pin(fut::ready(Err(RegistryError::NotFound(id.as_str().to_owned()))));
+        self.write_then_view(id, ctx)
+    }
+}
+
+impl Handler<SetAutoUpdate> for Registry {
+    type Result = ResponseActFuture<Self, Result<PluginView, RegistryError>>;
+
+    fn handle(&mut self, SetAutoUpdate { id, word }: SetAutoUpdate, ctx: &mut Context<Self>) -> Self::Result {
+        let id = match self.entry(&id) {
+            Ok(entry) => entry.record.id().clone(),
+            Err(error) => return Box::pin(fut::ready(Err(error))),
         };
-        Box::pin(saved.into_actor(self).map(move |written, actor, _| match written {
-            Ok(Ok(())) => actor.entry(id.as_str()).map(Self::view),
-            Ok(Err(error)) => Err(RegistryError::Storage(error)),
-            Err(_) => Err(RegistryError::Stopping),
-        }))
+        // A change of version that is undone brings the record before back, with the word of before.
+        if self.claims.is_held(&id) {
+            return Box::pin(fut::ready(Err(RegistryError::Busy(id))));
+        }
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.record.state.auto_update = word;
+        }
+        self.write_then_view(id, ctx)
     }
 }

@@ -51,6 +51,13 @@ pub struct Install {
     /// A package file, or an http(s) address of one
     #[arg(value_name = "FILE|URL")]
     package: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// On which terms, and where.
+#[derive(Args)]
+pub struct How {
     /// Only looks: the host checks the package and tells what it would change
     #[arg(long)]
     dry_run: bool,
@@ -62,6 +69,13 @@ pub struct Install {
     sha256: Option<String>,
     #[command(flatten)]
     host: Host,
+}
+
+impl How {
+    /// A client of the host it is installed on.
+    pub fn client(&self, env: Lookup<'_>) -> Result<Client, CliError> {
+        self.host.clone().client(env)
+    }
 }
 
 /// What goes with the package.
@@ -92,8 +106,13 @@ struct Answer {
 }
 
 /// Installs and waits, or only looks.
-pub async fn run(install: Install, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
-    let Install { package, dry_run, accept, sha256, host } = install;
+pub async fn run(Install { package, how }: Install, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    install(package, how, output, env).await
+}
+
+/// Installs this file or address.
+pub async fn install(package: String, how: How, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
+    let How { dry_run, accept, sha256, host } = how;
     let client = host.client(env)?;
     let query = Query { dry_run, accept: accept.map(|kinds| kinds.to_string()), sha256 };
     let mut answer = match send(&client, &package, &query, output).await {

@@ -20,9 +20,10 @@ pub use operate::part;
 
 use clap::{Args, Subcommand};
 pub use config::SettingError;
+pub use install::{How, install as install_address};
 use secrecy::SecretString;
 
-use super::{client::Client, error::CliError, output::Output, runtime, secret_text};
+use super::{client::Client, error::CliError, marketplace, output::Output, runtime, secret_text};
 use crate::{
     config::{ClientFlags, Lookup, load_client, parse_duration},
     domain::id::PluginId,
@@ -62,6 +63,9 @@ pub enum PluginCommand {
     /// Makes a pair of keys to sign packages with
     #[command(after_help = keygen::EXAMPLES)]
     Keygen(keygen::Keygen),
+    /// Looks for plugins in the marketplace
+    #[command(after_help = marketplace::SEARCH_EXAMPLES)]
+    Search(marketplace::Search),
     /// Installs or upgrades a plugin, and waits until it runs
     #[command(visible_alias = "upgrade", after_help = install::EXAMPLES)]
     Install(install::Install),
@@ -80,6 +84,9 @@ pub enum PluginCommand {
     /// Shows and changes a plugin's settings
     #[command(subcommand, after_help = config::EXAMPLES)]
     Config(config::PluginConfigCommand),
+    /// Says whether a plugin is updated automatically
+    #[command(after_help = marketplace::PLUGIN_AUTO_UPDATE_EXAMPLES)]
+    AutoUpdate(marketplace::PluginAutoUpdate),
     /// Starts a plugin that is disabled or failed
     #[command(after_help = operate::ENABLE_EXAMPLES)]
     Enable(OnePlugin),
@@ -132,7 +139,7 @@ impl Host {
 
 impl OnePlugin {
     /// Checked before anything is asked: only an id can be a part of an address.
-    fn open(self, env: Lookup<'_>) -> Result<(PluginId, Client), CliError> {
+    pub fn open(self, env: Lookup<'_>) -> Result<(PluginId, Client), CliError> {
         Ok((PluginId::new(&self.id)?, self.host.client(env)?))
     }
 }
@@ -147,6 +154,8 @@ pub fn run(command: PluginCommand, output: &Output, env: Lookup<'_>) -> Result<(
         PluginCommand::Inspect(inspect) => runtime.block_on(inspect::run(inspect, output, env)),
         PluginCommand::Verify(verify) => runtime.block_on(verify::run(verify, output, env)),
         PluginCommand::Keygen(keygen) => keygen::run(keygen, output),
+        PluginCommand::Search(search) => runtime.block_on(marketplace::search(search, output, env)),
+        PluginCommand::AutoUpdate(word) => runtime.block_on(marketplace::plugin_auto_update(word, output, env)),
         PluginCommand::Install(install) => runtime.block_on(install::run(install, output, env)),
         PluginCommand::List(host) => {
             let client = host.client(env)?;

@@ -26,6 +26,7 @@ pub(super) fn registry(error: &RegistryError) -> Described {
             let details = json!({"difference": difference, "accept": accept, "sha256": sha256});
             plain(StatusCode::CONFLICT, "consent_needed", error).with_details(details)
         }
+        RegistryError::NotUnattended { .. } => plain(StatusCode::CONFLICT, "not_unattended", error),
         RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
             .with_details(json!({"wanted": wanted, "found": found})),
         // The operator's own plugin, as with `StartFailed`.

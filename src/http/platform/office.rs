@@ -13,7 +13,7 @@ use crate::{
     domain::{
         action::Action,
         clean,
-        inbox::{Item, ItemStatus, PLUGIN_UNREACHABLE},
+        inbox::{Item, ItemStatus, PLUGIN_UNREACHABLE, PLUGIN_UPDATE},
     },
     http::{
         ApiError, Services,
@@ -135,7 +135,7 @@ async fn dismiss(services: web::Data<Services>, change: Change<Dismissal>) -> Re
         return Err(ApiError::Invalid("kind and item_id are required".to_owned()));
     }
     match kind.as_str() {
-        PLUGIN_UNREACHABLE => {
+        PLUGIN_UNREACHABLE | PLUGIN_UPDATE => {
             let id = Uuid::parse_str(&item_id).map_err(|_| InboxError::NotFound)?;
             let inbox = services.inbox.clone();
             services.tasks.finish(async move { inbox.dismiss(id).await }).await?;

@@ -6,7 +6,7 @@ use time::{Duration, macros::datetime};
 
 use super::*;
 use crate::{
-    domain::inbox::{End, Incident},
+    domain::inbox::{End, Incident, PLUGIN_UPDATE, Update, UpdateEnd, UpdateNews},
     store::db::tests::on_both_databases,
 };
 
@@ -147,7 +147,40 @@ async fn news_and_dismissals_at_once_lose_nothing(db: Db) {
     assert!(item.read && item.lasts());
 }
 
+async fn a_newer_version_has_one_item_until_it_is_installed_or_another_one_is_offered(db: Db) {
+    let store = store(db);
+    let acme = plugin("acme");
+    let offered = |version: &str, obstacle: Option<&str>| {
+        let text = str::to_owned;
+        let (installed, offered, source) = (text("1.0.0"), text(version), text("Acme"));
+        UpdateNews::Offered(Update { installed, offered, source, obstacle: obstacle.map(text), at: AT })
+    };
+    let over = |end| UpdateNews::Over(end, AT + Duration::minutes(1));
+    let apply = async |news: &UpdateNews| store.apply_update(&acme, news, Uuid::now_v7()).await.unwrap();
+    assert!(!apply(&over(UpdateEnd::Updated)).await);
+    assert!(apply(&offered("1.1.0", None)).await);
+    assert!(!apply(&offered("1.1.0", None)).await, "once for each version");
+    assert!(apply(&offered("1.1.0", Some("it is unsigned"))).await);
+    assert!(!apply(&offered("1.1.0", Some("it is unsigned"))).await);
+    assert!(apply(&offered("1.2.0", None)).await);
+    assert_eq!(store.awaiting_update().await.unwrap(), [acme.clone()]);
+    // An incident of the plugin is another matter.
+    store.apply(&acme, &failed("boom", 0), Uuid::now_v7()).await.unwrap();
+    store.apply(&acme, &self::over(1), Uuid::now_v7()).await.unwrap();
+    assert_eq!(store.lasting().await.unwrap(), []);
+    assert!(apply(&over(UpdateEnd::Updated)).await);
+    assert_eq!(store.awaiting_update().await.unwrap(), []);
+    let items = all(&store).await;
+    let shown: Vec<_> = items
+        .iter()
+        .filter(|item| item.kind == PLUGIN_UPDATE)
+        .map(|item| (item.payload["offered"].as_str().unwrap(), item.payload["resolution"].as_str().unwrap()))
+        .collect();
+    assert_eq!(shown, [("1.2.0", "updated"), ("1.1.0", "superseded")]);
+}
+
 on_both_databases!(
+    a_newer_version_has_one_item_until_it_is_installed_or_another_one_is_offered,
     an_incident_has_one_item_however_often_it_is_told,
     reading_and_dismissing_are_kept_while_the_incident_goes_on,
     pages_hold_every_item_of_the_filter_once_the_newest_first,

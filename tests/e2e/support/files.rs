@@ -23,11 +23,17 @@ pub enum File {
     Status(u16),
     /// Bytes without length and end.
     Endless,
+    /// Nothing, for ever.
+    Silence,
 }
+
+/// Paths and what they answer now.
+type Files = Arc<Mutex<BTreeMap<String, File>>>;
 
 /// The server; it ends when dropped.
 pub struct FileServer {
     address: SocketAddr,
+    files: Files,
     hits: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
@@ -40,13 +46,19 @@ impl FileServer {
         let hits = Arc::new(Mutex::new(Vec::new()));
         let files: BTreeMap<String, File> =
             files.iter().map(|(path, file)| ((*path).to_owned(), file.clone())).collect();
-        let (files, seen) = (Arc::new(files), Arc::clone(&hits));
+        let files: Files = Arc::new(Mutex::new(files));
+        let (served, seen) = (Arc::clone(&files), Arc::clone(&hits));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&files), Arc::clone(&seen)));
+                tokio::spawn(serve(stream, Arc::clone(&served), Arc::clone(&seen)));
             }
         });
-        Self { address, hits, task }
+        Self { address, files, hits, task }
+    }
+
+    /// From now on the path answers this.
+    pub fn put(&self, path: &str, file: File) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), file);
     }
 
     /// The port.
@@ -71,7 +83,7 @@ impl Drop for FileServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, files: Arc<BTreeMap<String, File>>, hits: Arc<Mutex<Vec<String>>>) {
+async fn serve(mut stream: TcpStream, files: Files, hits: Arc<Mutex<Vec<String>>>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         if !stream.read_buf(&mut head).await.is_ok_and(|count| count > 0) {
@@ -80,7 +92,9 @@ async fn serve(mut stream: TcpStream, files: Arc<BTreeMap<String, File>>, hits: 
     }
     let path = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned();
     hits.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
-    let (lines, body) = match files.get(&path) {
+    let file = files.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
+    let (lines, body) = match &file {
+        Some(File::Silence) => return std::future::pending().await,
         Some(File::Content(bytes)) => (format!("200 OK\r\nContent-Length: {}", bytes.len()), bytes.as_slice()),
         Some(File::Redirect(to)) => (format!("302 Found\r\nContent-Length: 0\r\nLocation: {to}"), &b""[..]),
         Some(File::Status(status)) => (format!("{status} Odd\r\nContent-Length: 0"), &b""[..]),
@@ -89,7 +103,7 @@ async fn serve(mut stream: TcpStream, files: Arc<BTreeMap<String, File>>, hits: 
     };
     let head = format!("HTTP/1.1 {lines}\r\nConnection: close\r\n\r\n");
     let mut open = stream.write_all(&[head.as_bytes(), body].concat()).await.is_ok();
-    while open && matches!(files.get(&path), Some(File::Endless)) {
+    while open && matches!(file, Some(File::Endless)) {
         open = stream.write_all(&[0; 4096]).await.is_ok();
     }
 }

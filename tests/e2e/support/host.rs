@@ -147,6 +147,11 @@ impl Host {
         self.child = Some(command.spawn().expect("the server binary starts"));
     }
 
+    /// The environment that it was given.
+    pub fn env(&self) -> Vec<(String, String)> {
+        self.settings.env.clone()
+    }
+
     /// Changes the environment for the next [`Self::spawn`].
     pub fn set_env(&mut self, env: Vec<(String, String)>) {
         self.settings.env = env;

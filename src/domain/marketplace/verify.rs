@@ -1,0 +1,113 @@
+//! Holding a package against the digest that somebody says it has, before anything of it is read (field case 44).
+
+use super::{index::Entry, offers::Stock, source::same_address};
+use crate::domain::package::{Digest, hex};
+
+/// What a source says of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The SHA-256 of the package.
+    pub digest: Digest,
+    /// The source's name.
+    pub source: String,
+}
+
+/// The package is not what was said. Both digests are in the text, so that a stale list can be told from an attack.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the package has the sha256 {found}, {by} says {wanted}: the list is old, or the package was changed; nothing was \
+     installed, ask the plugin's author which one is right"
+)]
+pub struct DigestFault {
+    /// What came, in hexadecimal.
+    pub found: String,
+    /// What was said, in hexadecimal.
+    pub wanted: String,
+    /// Who said it.
+    pub by: String,
+}
+
+/// What the first of these sources says of the package at this address; `None` when none of them says anything.
+pub fn listed(stock: &[Stock<'_>], address: &str) -> Option<Listed> {
+    let address = same_address(address)?;
+    let said = |entry: &Entry| entry.package_sha256.filter(|_| entry.package_url == address);
+    stock.iter().find_map(|stock| {
+        let digest = stock.entries.iter().find_map(said)?;
+        Some(Listed { digest, source: stock.source.name.clone() })
+    })
+}
+
+/// Holds what came against what the request and the marketplace say; nobody need say anything.
+///
+/// # Errors
+/// [`DigestFault`] of the first that says otherwise.
+pub fn verify(found: &Digest, requested: Option<&Digest>, listed: Option<&Listed>) -> Result<(), DigestFault> {
+    let requested = requested.map(|wanted| (wanted, "the request".to_owned()));
+    let listed = listed.map(|said| (&said.digest, format!("the marketplace source \"{}\"", said.source)));
+    match requested.into_iter().chain(listed).find(|(wanted, _)| *wanted != found) {
+        None => Ok(()),
+        Some((wanted, by)) => Err(DigestFault { found: hex(found), wanted: hex(wanted), by }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use time::macros::datetime;
+
+    use super::*;
+    use crate::domain::marketplace::{Source, parse};
+
+    fn source(name: &str) -> Source {
+        Source {
+            id: name.to_owned(),
+            name: name.to_owned(),
+            url: "https://a.test/".to_owned(),
+            enabled: true,
+            builtin: false,
+            created_at: datetime!(2026-11-29 12:00 UTC),
+        }
+    }
+
+    fn entries(url: &str, digest: Option<&str>) -> Vec<Entry> {
+        let entry = json!({"id": "acme", "version": "1.0.0", "package_url": url, "package_sha256": digest});
+        parse(json!({"plugins": [entry]}).to_string().as_bytes()).unwrap().entries
+    }
+
+    #[test]
+    fn the_first_source_that_says_something_of_the_address_counts_however_it_is_spelt() {
+        let (silent, one, two) = (source("silent"), source("one"), source("two"));
+        let url = "https://a.test/p.tar.gz";
+        let (nothing, first) = (entries(url, None), entries(url, Some(&"0A".repeat(32))));
+        let second = entries(url, Some(&"0b".repeat(32)));
+        let stock = [(&silent, &nothing), (&one, &first), (&two, &second)];
+        let stock = stock.map(|(source, entries)| Stock { source, entries });
+        let said = Some(Listed { digest: [10; 32], source: "one".to_owned() });
+        for spelt in [url, " HTTPS://A.test:443/x/../p.tar.gz#top "] {
+            assert_eq!(listed(&stock, spelt), said, "{spelt}");
+        }
+        for other in ["https://a.test/p.tar.gz?x", "http://a.test/p.tar.gz", "p.tar.gz", ""] {
+            assert_eq!(listed(&stock, other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn whoever_says_otherwise_is_named_with_both_digests() {
+        let (found, other) = ([1; 32], [2; 32]);
+        let say = |digest| Listed { digest, source: "Acme".to_owned() };
+        assert_eq!(verify(&found, None, None), Ok(()));
+        assert_eq!(verify(&found, Some(&found), Some(&say(found))), Ok(()));
+        for (requested, listed, by) in [
+            (Some(&other), None, "the request"),
+            (Some(&other), Some(say(found)), "the request"),
+            (None, Some(say(other)), "the marketplace source \"Acme\""),
+            (Some(&found), Some(say(other)), "the marketplace source \"Acme\""),
+        ] {
+            let fault = verify(&found, requested, listed.as_ref()).unwrap_err();
+            let (found, wanted, by) = (hex(&found), hex(&other), by.to_owned());
+            assert_eq!(fault, DigestFault { found: found.clone(), wanted: wanted.clone(), by });
+            let text = fault.to_string();
+            assert!(text.contains(&found) && text.contains(&wanted), "{text}");
+        }
+    }
+}
