@@ -13,16 +13,17 @@ use kandev_host::{
     actors::{EventBusHandle, Parts, RegistryHandle, Relayed, SettingsHandle, Surroundings},
     config::{self, Config},
     domain::{consent::Terms, id::PluginId},
-    fetch::{Downloader, SystemLookup},
+    fetch::{Downloader, IndexFetcher, SystemLookup},
     grpc::host::HostServices,
     http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Tasks},
+    marketplace::{Catalogue, Market},
     pace,
     platform::{Platform, event_writer::EventWriter, inbox::Inbox, publisher::Publisher},
     process::{Environment, GoPluginLauncher, HostServiceFactory, SocketRoot, usage::UsageSampler},
     store::{
-        db::Db, inbox::InboxStore, log_files::LogFiles, packages::PackageStore, platform::PlatformStore,
-        plugin_config::PluginConfigs, plugin_state::StateStore, records::RecordStore, run_folder::RunFolder,
-        trust::TrustStore,
+        db::Db, inbox::InboxStore, log_files::LogFiles, marketplace::MarketplaceStore, packages::PackageStore,
+        platform::PlatformStore, plugin_config::PluginConfigs, plugin_state::StateStore, records::RecordStore,
+        run_folder::RunFolder, trust::TrustStore,
     },
     vault::{KeySource, Vault},
 };
@@ -136,6 +137,9 @@ impl World {
         });
         let settings = SettingsHandle::new(registry.clone(), configs, vault.clone(), &config);
         let browser = Browser::new(&config, &db, &writer);
+        let fetcher = IndexFetcher::new(timing, limits, &config.install, Arc::new(SystemLookup))?;
+        let catalogue = Catalogue::new(fetcher, timing, limits, tokio::runtime::Handle::current());
+        let market = Market::new(MarketplaceStore::new(db.clone(), limits), catalogue, &config.compat_version);
         let services = Services {
             browser,
             registry: registry.clone(),
@@ -143,6 +147,7 @@ impl World {
             events: writer,
             platform: platform.clone(),
             vault,
+            market,
             inbox: Inbox::new(InboxStore::new(db, limits)),
             downloader: Downloader::new(timing, limits, &config.install, Arc::new(SystemLookup))?,
             packages: packages.clone(),

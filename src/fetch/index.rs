@@ -55,7 +55,9 @@ impl From<FetchError> for IndexError {
                 Self::Unreachable(format!("the server responded {status} without a usable Location"))
             }
             FetchError::Status(status) => Self::Unreachable(format!("the server responded {status}")),
-            FetchError::Connection(reason) | FetchError::Staging(reason) => Self::Unreachable(reason),
+            FetchError::Connection(reason) | FetchError::Staging(reason) | FetchError::DiskFull(reason) => {
+                Self::Unreachable(reason)
+            }
             FetchError::TooLarge(most) => Self::TooLarge(most),
             FetchError::TimedOut(limit) => Self::TimedOut(limit),
         }
