@@ -23,6 +23,7 @@ use crate::{
     domain::{
         id::PluginId,
         inbox::{Incident, Item, News},
+        marketplace::Source,
         platform::{
             event,
             workspace::{Workspace, WorkspaceDraft},
@@ -33,6 +34,7 @@ use crate::{
     entities::{vault_entry, vault_share},
     store::{
         inbox::{Filter, InboxStore},
+        marketplace::MarketplaceStore,
         platform::{PlatformStore, Work},
         plugin_state::{Scope, StateEntry, StateStore},
         user_state::{Owner, UserStateStore},
@@ -196,12 +198,25 @@ async fn write_git_token(db: &Db) {
     }
 }
 
+/// What every dump holds since there are sources of the marketplace.
+fn market_source() -> Source {
+    Source {
+        id: "019dd5f0-0000-7000-8000-000000000007".to_owned(),
+        name: "ours 'quoted'; -- \u{1F600}".to_owned(),
+        url: "https://example.test/index.json".to_owned(),
+        enabled: true,
+        builtin: false,
+        created_at: datetime!(2026-11-29 12:00:00 UTC),
+    }
+}
+
 async fn write_sample(url: &str) {
     let db = connect(url).await.unwrap();
     write_kept(&db).await;
     write_inbox(&db).await;
     write_platform(&PlatformStore::new(db.clone())).await;
     write_git_token(&db).await;
+    MarketplaceStore::new(db.clone(), &Limits::default()).add(&market_source()).await.unwrap();
     let store = StateStore::new(db.clone(), &Limits::default());
     for (scope, entry) in sample() {
         store.set(&plugin(), &scope, &entry.key, &entry.value, entry.updated_at).await.unwrap();
@@ -312,6 +327,9 @@ async fn assert_comes_forward(name: &str, url: &str, text: &str) {
     if found.is_empty() {
         write_git_token(&db).await;
     }
+    let market = MarketplaceStore::new(db.clone(), &Limits::default());
+    let sources = text.contains(&market_source().id).then(market_source);
+    assert_eq!(market.list().await.unwrap(), Vec::from_iter(sources), "{name}");
     write_inbox(&db).await;
     assert_eq!(inbox.lasting().await.unwrap(), [plugin()], "{name}");
     db.close().await.unwrap();
