@@ -7,9 +7,10 @@ use tokio::time::Instant;
 use crate::{
     on_both,
     support::{
-        Guest, Host, Settings,
+        Guest, Host, Package, Settings, Signal,
         board::{provider, workspace},
         host::Answer,
+        kill,
     },
 };
 
@@ -228,6 +229,51 @@ on_both!(a_provider_or_source_has_one_active_owner_the_first, |guest| {
     host.uninstall("second").await.expect(200);
     host.command("first", "enable").await.expect(200);
     assert_eq!(host.plugin("first").await["status"], "active");
+});
+
+on_both!(a_version_that_claims_what_another_plugin_owns_leaves_the_present_one_running, |guest| {
+    let host = Host::start().await;
+    host.install(&provider(guest, "first", "1.0.0")).await;
+    host.install(&Package::of(guest, "first", "1.1.0")).await;
+    host.install(&provider(guest, "second", "1.0.0")).await;
+    let pid = host.plugin_pid("first");
+    let text = "plugins: repository provider \"forge\" is already owned by active plugin \"second\"";
+    let expected = json!({"error": text, "code": "already_owned"});
+    assert_eq!(host.upload(provider(guest, "first", "1.2.0").archive().await).await.expect(409), expected);
+    assert_eq!(host.command("first", "rollback").await.expect(409), expected);
+    let first = host.plugin("first").await;
+    assert_eq!((&first["status"], &first["version"]), (&json!("active"), &json!("1.1.0")));
+    assert!(pid.is_some() && host.plugin_pid("first") == pid, "it was not stopped for that");
+    assert_eq!(host.versions("first"), ["1.0.0", "1.1.0"]);
+});
+
+on_both!(of_two_plugins_that_are_enabled_at_once_one_owns_the_provider, |guest| {
+    let host = Host::start().await;
+    let ids = ["first", "second"];
+    for id in ids {
+        host.install(&provider(guest, id, "1.0.0")).await;
+        host.command(id, "disable").await.expect(200);
+    }
+    for _ in 0..5 {
+        let (first, second) = tokio::join!(host.command("first", "enable"), host.command("second", "enable"));
+        let mut statuses = [first.status, second.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "{first:?} {second:?}");
+        let (owner, other) = if first.status == 200 { (ids[0], ids[1]) } else { (ids[1], ids[0]) };
+        assert_eq!(host.plugin(owner).await["status"], "active");
+        assert_eq!(host.plugin(other).await["status"], "disabled", "it stays off");
+        host.command(owner, "disable").await.expect(200);
+    }
+});
+
+on_both!(the_owner_that_waits_for_its_restart_still_owns_its_provider, |guest| {
+    let host = Host::start_with(Settings::toml("[timing]\nrestart_delays = [\"1h\"]\n")).await;
+    host.install(&provider(guest, "first", "1.0.0")).await;
+    kill(host.plugin_pid("first").expect("a process"), Signal::KILL);
+    host.status("first", "error").await;
+    let refused = host.upload(provider(guest, "second", "1.0.0").archive().await).await.expect(409);
+    assert_eq!(refused["code"], "already_owned");
+    host.get("/api/plugins/second").await.expect(404);
 });
 
 on_both!(the_branches_of_a_repository_come_from_its_providers_owner, |guest| {
