@@ -172,7 +172,11 @@ impl Desk<'_> {
         if self.binding().await? != before {
             return Err(ProviderError::Changed(self.plugin.id().clone()));
         }
-        Ok(credential)
+        // That question took time.
+        match credential.is_over(OffsetDateTime::now_utc()) {
+            true => Err(self.fault(CredentialFault::Expired)),
+            false => Ok(credential),
+        }
     }
 
     /// What is left of the whole deadline.

@@ -201,6 +201,22 @@ on_both!(a_search_has_a_deadline_and_bounds, |guest| {
     assert!(!host.log().contains("hunter2"));
 });
 
+on_both!(one_search_more_than_the_bound_is_429_and_a_question_more_is_a_no, |guest| {
+    let (host, workspace) = with_forge(guest, "[limits]\nreference_concurrency = 1\n").await;
+    host.set_switches("forge", &json!({"references": {"candidates": [candidate("1")], "search_ms": 3000}}));
+    let meanwhile = async {
+        host.called("forge", 1).await;
+        let refused = search(&host, &workspace, json!({})).await;
+        (refused, authorize(&host, &workspace, &reference(&workspace, "1")).await)
+    };
+    let (found, (refused, denied)) = tokio::join!(search(&host, &workspace, json!({})), meanwhile);
+    let text = "plugin \"forge\" has too many reference calls under way";
+    assert_eq!(refused.expect(429), json!({"error": text, "code": "too_many_calls"}));
+    let reason = "the plugin has too many reference calls under way";
+    assert_eq!(denied, json!([{"ref": "forge/issue/1", "allowed": false, "reason": reason}]));
+    assert_eq!(found.expect(200)["references"], json!([reference(&workspace, "1")]));
+});
+
 on_both!(a_provider_or_source_has_one_active_owner_the_first, |guest| {
     let host = Host::start().await;
     host.install(&provider(guest, "first", "1.0.0")).await;
