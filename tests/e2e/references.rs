@@ -297,7 +297,7 @@ on_both!(the_branches_of_a_repository_come_from_its_providers_owner, |guest| {
     let board = crate::support::Board::hosted(&host).await;
     let path = |repository: &str| format!("/api/v1/repositories/{repository}/branches");
     let expected = json!({"branches": [{"name": "main", "commit": "abc123", "is_default": true},
-        {"name": "fix/1", "is_default": false}]});
+        {"name": "fix/1", "is_default": false}], "malformed": 0});
     assert_eq!(host.get(&path(&board.repository)).await.expect(200), expected);
     let call = host.called("forge", 1).await;
     let context = json!({"actor_id": "operator", "workspace_id": board.workspace, "task_id": "", "repository_id": "",
@@ -308,7 +308,11 @@ on_both!(the_branches_of_a_repository_come_from_its_providers_owner, |guest| {
         "provider_scope": "s", "provider_repository_id": "7", "owner_or_project": "team", "name": "app",
         "clone_url": "https://forge.example.test/team/app.git", "default_branch": "main"}});
     assert_eq!(body, asked);
-    for hostile in ["[]", "{\"branches\":[{\"name\":\"--upload-pack=x\"}]}", "{\"branches\":[{\"name\":\"a\\nb\"}]}"] {
+    let odd = json!({"branches": [{"name": "--upload-pack=x"}, {"name": "a\nb"}, {"name": "main", "commit": null}]});
+    host.set_switches("forge", &json!({"branches": odd.to_string()}));
+    let lawful = json!({"branches": [{"name": "main", "is_default": false}], "malformed": 2});
+    assert_eq!(host.get(&path(&board.repository)).await.expect(200), lawful);
+    for hostile in ["[]", "{}", "{\"branches\":[{\"name\":7}]}"] {
         host.set_switches("forge", &json!({"branches": hostile}));
         let refused = host.get(&path(&board.repository)).await.expect(502);
         assert_eq!(refused["code"], "invalid_branches", "{hostile}");
