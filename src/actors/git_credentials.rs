@@ -15,7 +15,7 @@ use super::{CallKind, CallOutcome, CallPermit, CallRefused, PluginHandle, Regist
 use crate::{
     domain::{
         calls::{
-            branches::{self, Branch, BranchesFault},
+            branches::{self, BranchesFault, Listed},
             git::{self, Credential, CredentialFault, Remote},
         },
         clean,
@@ -120,7 +120,7 @@ impl RegistryHandle {
 
     /// Asks the owner of the repository's provider for its branches, for this user; the reserved action of the contract
     /// (rest.md §7), with an action's deadline.
-    pub async fn branches(&self, actor: &str, repository: &Repository) -> Result<Vec<Branch>, ProviderError> {
+    pub async fn branches(&self, actor: &str, repository: &Repository) -> Result<Listed, ProviderError> {
         let plugin = self.owner(&repository.fields.provider)?;
         let mut actions = plugin.manifest().actions.iter();
         let declared = |key: &str, scope| key == branches::ACTION && scope == Some(ActionScope::Workspace);
@@ -146,7 +146,7 @@ impl RegistryHandle {
         &self,
         plugin: &PluginHandle,
         request: v1::PluginActionRequest,
-    ) -> Result<Vec<Branch>, ProviderError> {
+    ) -> Result<Listed, ProviderError> {
         let refused = |refused| ProviderError::Refused(plugin.id().clone(), refused);
         let permit = self.begin(plugin, CallKind::Action).map_err(refused)?;
         let answer = permit.client().handle_action(request, self.shared.config.timing.action_timeout).await;
@@ -172,7 +172,11 @@ impl Desk<'_> {
         if self.binding().await? != before {
             return Err(ProviderError::Changed(self.plugin.id().clone()));
         }
-        Ok(credential)
+        // That question took time.
+        match credential.is_over(OffsetDateTime::now_utc()) {
+            true => Err(self.fault(CredentialFault::Expired)),
+            false => Ok(credential),
+        }
     }
 
     /// What is left of the whole deadline.

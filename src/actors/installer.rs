@@ -21,8 +21,8 @@ use super::{
     PluginView,
     plugin::Want,
     registry::{
-        Adopt, Claim, ClaimGuard, Departed, Forget, ForgetUnreadable, Installed, Operate, RegistryError, Restore,
-        Seize, Shared,
+        Adopt, CheckOwnership, Claim, ClaimGuard, Departed, Forget, ForgetUnreadable, Installed, Operate,
+        RegistryError, Restore, Seize, Shared,
     },
     spawn::{ask, post},
 };
@@ -31,6 +31,7 @@ use crate::{
     domain::{
         consent::{self, Difference, Direction, Side, Signed, Terms, Unfit},
         id::PluginId,
+        manifest::Manifest,
         package::{Digest, hex},
         record::{self, PluginRecord, RecordState, Status},
         signature::{PackageSignature, Trust},
@@ -58,7 +59,7 @@ impl Installer {
         let (id, unpacked) = self.unpack(staged, &terms).await?;
         failpoint::hit("install.unpacked");
         let claim = self.ask_registry(Claim(id.clone())).await??;
-        self.handle().check_ownership(&id, &unpacked.manifest)?;
+        self.check_ownership(&id, &unpacked.manifest).await?;
         let warnings = warnings(&unpacked);
         let (plugin, warning) = match &claim.present {
             None if terms.unattended.is_some() => {
@@ -282,12 +283,13 @@ impl Installer {
         ask(&self.shared.addr, operate, self.shared.command_timeout()).await?
     }
 
-    async fn view_of(&self, id: &str) -> Result<PluginView, RegistryError> {
-        self.handle().get(id).await
+    async fn check_ownership(&self, id: &PluginId, manifest: &Manifest) -> Result<(), RegistryError> {
+        let check = CheckOwnership { id: id.clone(), manifest: manifest.clone() };
+        Ok(self.ask_registry(check).await??)
     }
 
-    fn handle(&self) -> super::RegistryHandle {
-        super::RegistryHandle { shared: Arc::clone(&self.shared) }
+    async fn view_of(&self, id: &str) -> Result<PluginView, RegistryError> {
+        super::RegistryHandle { shared: Arc::clone(&self.shared) }.get(id).await
     }
 
     async fn ask_registry<M>(&self, message: M) -> Result<M::Result, super::AskError>

@@ -18,6 +18,7 @@ use crate::{
         clean,
         id::PluginId,
         manifest::ReferenceSource,
+        redaction,
     },
     grpc::client::CallError,
 };
@@ -256,7 +257,9 @@ impl Desk<'_> {
             },
             Err(error) => {
                 let error = self.plugin.without_secrets(error);
-                tracing::debug!(plugin.id = %self.plugin.id(), %error, "a reference was not asked about, it counts as denied");
+                // The plugin's text may hold what it should not tell (field case 57).
+                let shown = redaction::diagnostic(error.to_string(), &self.registry.shared.user_home);
+                tracing::debug!(plugin.id = %self.plugin.id(), error = %shown, "a reference was not asked about, it counts as denied");
                 match error {
                     CallError::TimedOut(_) => {
                         (denied(reference, "the plugin did not answer in time"), CallOutcome::TimedOut)

@@ -27,6 +27,7 @@ pub(super) use self::{
     actor::Registry,
     claims::{Claim, ClaimGuard, Claimed, Seize},
     messages::{Adopt, Departed, Forget, Operate, Restore},
+    owners::CheckOwnership,
     retention::prune,
     version::{NoteUpgrade, SetAutoUpdate},
     views::ForgetUnreadable,

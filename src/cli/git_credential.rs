@@ -36,13 +36,15 @@ use crate::{
 
 pub const EXAMPLES: &str = "\
 Examples:
-  git config --global credential.https://forge.example.helper '!kandev-host git-credential'
+  git config --global --replace-all credential.https://forge.example.helper ''
+  git config --global --add credential.https://forge.example.helper '!kandev-host git-credential'
   git config --global credential.https://forge.example.useHttpPath true
   KANDEV_GIT_TOKEN=kgt_... git clone https://forge.example/team/app.git
   printf 'protocol=https\\nhost=forge.example\\npath=team/app.git\\n\\n' | kandev-host git-credential get --token-file token
 
 git runs it with get, store or erase. Only get does something; the host's plugin keeps credentials, so there is nothing to
-store, and a credential that git found wrong is asked for anew the next time. Make a token with
+store, and a credential that git found wrong is asked for anew the next time. git tells what it got to its other helpers too:
+the empty helper above takes away those that would store it. Make a token with
 POST /api/v1/task-sessions/{id}/git-credentials (docs/api.md).";
 
 /// The variable with the token.

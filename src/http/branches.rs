@@ -11,7 +11,10 @@ use super::{
     endpoint::{Endpoint, get},
     gate,
 };
-use crate::domain::{action::Action, calls::branches::Branch};
+use crate::domain::{
+    action::Action,
+    calls::branches::{Branch, Listed},
+};
 
 pub static ROUTES: &[Endpoint] = &[get("/api/v1/repositories/{id}/branches", Action::RepositoryRead, || web::to(list))
     .about("Branches of a repository, as the plugin of its provider knows them")
@@ -22,6 +25,8 @@ pub static ROUTES: &[Endpoint] = &[get("/api/v1/repositories/{id}/branches", Act
 #[derive(Debug, Serialize, ToSchema)]
 struct Branches {
     branches: Vec<BranchView>,
+    /// Branches that were left out, because their name or commit cannot be one.
+    malformed: usize,
 }
 
 /// A branch.
@@ -49,6 +54,7 @@ async fn list(
 ) -> Result<HttpResponse, ApiError> {
     let actor = gate::principal(&request).user_id().ok_or(ApiError::Unauthenticated)?;
     let repository = services.platform.repositories.get(&scope(&request), &id).await?;
-    let branches = services.registry.branches(actor, &repository).await?;
-    Ok(HttpResponse::Ok().json(Branches { branches: branches.into_iter().map(BranchView::from).collect() }))
+    let Listed { branches, malformed } = services.registry.branches(actor, &repository).await?;
+    let branches = branches.into_iter().map(BranchView::from).collect();
+    Ok(HttpResponse::Ok().json(Branches { branches, malformed }))
 }

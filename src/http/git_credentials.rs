@@ -207,6 +207,10 @@ async fn resolve(
         remote: &remote,
     };
     let Credential { username, secret, expires_at } = services.registry.git_credential(wanted).await?;
+    // The plugin took its time: the session may be over, or the token revoked.
+    if !services.platform.git_tokens.is_good(presented).await? {
+        return Err(ApiError::Unauthenticated);
+    }
     let answer = Answer { username: &username, password: secret.expose_secret(), expires_at };
     Ok(secretive(StatusCode::OK, &answer))
 }

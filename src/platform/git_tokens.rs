@@ -137,11 +137,20 @@ impl GitTokens {
     /// What a presented token is good for now; `None` when it is good for nothing, whatever the reason. Notes the use.
     pub async fn redeem(&self, presented: &str) -> Result<Option<GitPlace>, PlatformError> {
         let now = OffsetDateTime::now_utc();
-        let Some(hash) = TokenHash::of(presented) else { return Ok(None) };
-        let Some(token) = self.store.git_token(&hash, now).await? else { return Ok(None) };
-        let Some(place) = gone(self.place(&token).await)? else { return Ok(None) };
+        let Some((token, place)) = self.look(presented, now).await? else { return Ok(None) };
         self.store.git_token_used(&token.id, now).await?;
         Ok(Some(place))
+    }
+
+    /// Whether a token that was redeemed is still good. Notes nothing.
+    pub async fn is_good(&self, presented: &str) -> Result<bool, PlatformError> {
+        Ok(self.look(presented, OffsetDateTime::now_utc()).await?.is_some())
+    }
+
+    async fn look(&self, presented: &str, now: OffsetDateTime) -> Result<Option<(GitToken, GitPlace)>, PlatformError> {
+        let Some(hash) = TokenHash::of(presented) else { return Ok(None) };
+        let Some(token) = self.store.git_token(&hash, now).await? else { return Ok(None) };
+        Ok(gone(self.place(&token).await)?.map(|place| (token, place)))
     }
 
     async fn place(&self, token: &GitToken) -> Result<GitPlace, PlatformError> {

@@ -184,6 +184,52 @@ on_both!(no_answer_of_a_plugin_that_git_must_not_get_is_passed_on, |guest| {
     assert!(!host.log().contains(MARKER), "{}", host.log());
 });
 
+/// Switches with which the credential itself takes its time, so that something can happen meanwhile.
+fn slow() -> Value {
+    let mut switches = git(json!(["account-7"]));
+    switches["git"]["resolve_ms"] = json!(3000);
+    switches
+}
+
+on_both!(a_token_that_ends_while_the_plugin_is_asked_gets_nothing, |guest| {
+    let (host, board) = with_forge(guest, "").await;
+    host.set_switches("forge", &slow());
+    let (over, revoked) = (board.token(&host).await, board.token(&host).await);
+    let second = host.get(&board.tokens()).await.expect(200)["tokens"][1]["id"].as_str().expect("an id").to_owned();
+    let revoke = async {
+        host.called("forge", 2).await;
+        host.request(Method::DELETE, &format!("{}/{second}", board.tokens()), None).await
+    };
+    let (refused, gone) = tokio::join!(asked(&host, &revoked), revoke);
+    assert_eq!((gone.status, &refused.expect(401)["code"]), (204, &json!("unauthenticated")));
+    assert_eq!(host.calls("forge").len(), 3, "the plugin answered all that it was asked");
+    let complete = async {
+        host.called("forge", 5).await;
+        let path = format!("/api/v1/task-sessions/{}", board.session);
+        host.request(Method::PATCH, &path, Some(json!({"state": "COMPLETED"}))).await
+    };
+    let (refused, completed) = tokio::join!(asked(&host, &over), complete);
+    completed.expect(200);
+    assert_eq!(refused.expect(401)["code"], "unauthenticated");
+});
+
+on_both!(a_credential_is_a_lease_and_one_more_than_the_bound_is_429, |guest| {
+    let (host, board) = with_forge(guest, "[limits]\ncredential_concurrency = 1\n").await;
+    let token = board.token(&host).await;
+    host.set_switches("forge", &slow());
+    let meanwhile = async {
+        host.called("forge", 2).await;
+        let refused = asked(&host, &token).await;
+        (refused, host.command("forge", "disable").await)
+    };
+    let (answered, (refused, disabled)) = tokio::join!(asked(&host, &token), meanwhile);
+    let text = "plugin \"forge\" has too many credential calls under way";
+    assert_eq!(refused.expect(429), json!({"error": text, "code": "too_many_calls"}));
+    assert_eq!(answered.expect(200)["password"], MARKER);
+    disabled.expect(200);
+    assert_eq!(host.plugin("forge").await["status"], "disabled");
+});
+
 /// Every file of the home that has the text, but for what the plugin keeps for itself.
 fn files_with(host: &Host, text: &str) -> Vec<String> {
     let mut folders = vec![host.home().to_owned()];

@@ -7,9 +7,10 @@ use tokio::time::Instant;
 use crate::{
     on_both,
     support::{
-        Guest, Host, Settings,
+        Guest, Host, Package, Settings, Signal,
         board::{provider, workspace},
         host::Answer,
+        kill,
     },
 };
 
@@ -200,6 +201,22 @@ on_both!(a_search_has_a_deadline_and_bounds, |guest| {
     assert!(!host.log().contains("hunter2"));
 });
 
+on_both!(one_search_more_than_the_bound_is_429_and_a_question_more_is_a_no, |guest| {
+    let (host, workspace) = with_forge(guest, "[limits]\nreference_concurrency = 1\n").await;
+    host.set_switches("forge", &json!({"references": {"candidates": [candidate("1")], "search_ms": 3000}}));
+    let meanwhile = async {
+        host.called("forge", 1).await;
+        let refused = search(&host, &workspace, json!({})).await;
+        (refused, authorize(&host, &workspace, &reference(&workspace, "1")).await)
+    };
+    let (found, (refused, denied)) = tokio::join!(search(&host, &workspace, json!({})), meanwhile);
+    let text = "plugin \"forge\" has too many reference calls under way";
+    assert_eq!(refused.expect(429), json!({"error": text, "code": "too_many_calls"}));
+    let reason = "the plugin has too many reference calls under way";
+    assert_eq!(denied, json!([{"ref": "forge/issue/1", "allowed": false, "reason": reason}]));
+    assert_eq!(found.expect(200)["references"], json!([reference(&workspace, "1")]));
+});
+
 on_both!(a_provider_or_source_has_one_active_owner_the_first, |guest| {
     let host = Host::start().await;
     host.install(&provider(guest, "first", "1.0.0")).await;
@@ -230,12 +247,57 @@ on_both!(a_provider_or_source_has_one_active_owner_the_first, |guest| {
     assert_eq!(host.plugin("first").await["status"], "active");
 });
 
+on_both!(a_version_that_claims_what_another_plugin_owns_leaves_the_present_one_running, |guest| {
+    let host = Host::start().await;
+    host.install(&provider(guest, "first", "1.0.0")).await;
+    host.install(&Package::of(guest, "first", "1.1.0")).await;
+    host.install(&provider(guest, "second", "1.0.0")).await;
+    let pid = host.plugin_pid("first");
+    let text = "plugins: repository provider \"forge\" is already owned by active plugin \"second\"";
+    let expected = json!({"error": text, "code": "already_owned"});
+    assert_eq!(host.upload(provider(guest, "first", "1.2.0").archive().await).await.expect(409), expected);
+    assert_eq!(host.command("first", "rollback").await.expect(409), expected);
+    let first = host.plugin("first").await;
+    assert_eq!((&first["status"], &first["version"]), (&json!("active"), &json!("1.1.0")));
+    assert!(pid.is_some() && host.plugin_pid("first") == pid, "it was not stopped for that");
+    assert_eq!(host.versions("first"), ["1.0.0", "1.1.0"]);
+});
+
+on_both!(of_two_plugins_that_are_enabled_at_once_one_owns_the_provider, |guest| {
+    let host = Host::start().await;
+    let ids = ["first", "second"];
+    for id in ids {
+        host.install(&provider(guest, id, "1.0.0")).await;
+        host.command(id, "disable").await.expect(200);
+    }
+    for _ in 0..5 {
+        let (first, second) = tokio::join!(host.command("first", "enable"), host.command("second", "enable"));
+        let mut statuses = [first.status, second.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "{first:?} {second:?}");
+        let (owner, other) = if first.status == 200 { (ids[0], ids[1]) } else { (ids[1], ids[0]) };
+        assert_eq!(host.plugin(owner).await["status"], "active");
+        assert_eq!(host.plugin(other).await["status"], "disabled", "it stays off");
+        host.command(owner, "disable").await.expect(200);
+    }
+});
+
+on_both!(the_owner_that_waits_for_its_restart_still_owns_its_provider, |guest| {
+    let host = Host::start_with(Settings::toml("[timing]\nrestart_delays = [\"1h\"]\n")).await;
+    host.install(&provider(guest, "first", "1.0.0")).await;
+    kill(host.plugin_pid("first").expect("a process"), Signal::KILL);
+    host.status("first", "error").await;
+    let refused = host.upload(provider(guest, "second", "1.0.0").archive().await).await.expect(409);
+    assert_eq!(refused["code"], "already_owned");
+    host.get("/api/plugins/second").await.expect(404);
+});
+
 on_both!(the_branches_of_a_repository_come_from_its_providers_owner, |guest| {
     let (host, _) = with_forge(guest, "[timing]\naction_timeout = \"1s\"\n").await;
     let board = crate::support::Board::hosted(&host).await;
     let path = |repository: &str| format!("/api/v1/repositories/{repository}/branches");
     let expected = json!({"branches": [{"name": "main", "commit": "abc123", "is_default": true},
-        {"name": "fix/1", "is_default": false}]});
+        {"name": "fix/1", "is_default": false}], "malformed": 0});
     assert_eq!(host.get(&path(&board.repository)).await.expect(200), expected);
     let call = host.called("forge", 1).await;
     let context = json!({"actor_id": "operator", "workspace_id": board.workspace, "task_id": "", "repository_id": "",
@@ -246,7 +308,11 @@ on_both!(the_branches_of_a_repository_come_from_its_providers_owner, |guest| {
         "provider_scope": "s", "provider_repository_id": "7", "owner_or_project": "team", "name": "app",
         "clone_url": "https://forge.example.test/team/app.git", "default_branch": "main"}});
     assert_eq!(body, asked);
-    for hostile in ["[]", "{\"branches\":[{\"name\":\"--upload-pack=x\"}]}", "{\"branches\":[{\"name\":\"a\\nb\"}]}"] {
+    let odd = json!({"branches": [{"name": "--upload-pack=x"}, {"name": "a\nb"}, {"name": "main", "commit": null}]});
+    host.set_switches("forge", &json!({"branches": odd.to_string()}));
+    let lawful = json!({"branches": [{"name": "main", "is_default": false}], "malformed": 2});
+    assert_eq!(host.get(&path(&board.repository)).await.expect(200), lawful);
+    for hostile in ["[]", "{}", "{\"branches\":[{\"name\":7}]}"] {
         host.set_switches("forge", &json!({"branches": hostile}));
         let refused = host.get(&path(&board.repository)).await.expect(502);
         assert_eq!(refused["code"], "invalid_branches", "{hostile}");

@@ -173,6 +173,8 @@ impl Installer {
         let present = change.guard.close(self.shared.ask_timeout()).await?;
         let reason = match &error {
             RegistryError::StartFailed { reason, .. } => reason.clone(),
+            // It was taken since the change began.
+            RegistryError::Owned(taken) => taken.to_string(),
             RegistryError::Overtaken { reason, .. } if present.record.manifest.version == change.note.version => {
                 let plugin = self.conclude(change, Some(reason.clone())).await.unwrap_or(present);
                 return Ok((plugin, Some(reason.clone())));

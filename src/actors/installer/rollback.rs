@@ -34,7 +34,9 @@ impl Installer {
         record.state.auto_update = before.state.auto_update;
         record.state.previous_version = Some(before.manifest.version.clone());
         let start = before.state.status != Status::Disabled;
-        if !start {
+        if start {
+            self.check_ownership(&id, &record.manifest).await?;
+        } else {
             record.state.status = Status::Disabled;
         }
         let note = LastUpgrade::begin(&before, &version, ChangeKind::Rollback, OffsetDateTime::now_utc());

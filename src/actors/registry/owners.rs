@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use actix::{ActorFutureExt, ResponseActFuture, fut};
+use actix::{ActorFutureExt, Context, Handler, Message, ResponseActFuture, fut};
 
 use super::{Registry, RegistryError, RegistryHandle};
 use crate::{
@@ -27,6 +27,17 @@ use crate::{
 /// The plugins whose start or restart goes on; one that several commands start is there as often.
 #[derive(Default)]
 pub(super) struct Starting(Arc<Mutex<Vec<PluginId>>>);
+
+/// Refuses a manifest that claims what another plugin owns, one whose restart is due too. Asked before anything of a version
+/// is installed or the one before is stopped; the start looks again.
+#[derive(Message)]
+#[rtype(result = "Result<(), Collision>")]
+pub struct CheckOwnership {
+    /// Whose manifest it is.
+    pub id: PluginId,
+    /// The manifest.
+    pub manifest: Manifest,
+}
 
 /// Ends with the start.
 struct Hold {
@@ -79,7 +90,11 @@ impl Registry {
 
     /// What of the plugin's another one owns.
     fn taken(&self, id: &PluginId) -> Option<Collision> {
-        let manifest = &self.entries.get(id)?.record.manifest;
+        self.collides(id, &self.entries.get(id)?.record.manifest)
+    }
+
+    /// What of a manifest of the plugin `id` another one owns.
+    fn collides(&self, id: &PluginId, manifest: &Manifest) -> Option<Collision> {
         let mut others = self.entries.iter().filter(|(other, _)| *other != id && self.owns(other));
         others.find_map(|(other, entry)| collision(manifest, other, &entry.record.manifest))
     }
@@ -99,17 +114,15 @@ impl Registry {
     }
 }
 
-impl RegistryHandle {
-    /// Refuses a manifest that claims what another active plugin owns. Looked at before anything is installed; the start
-    /// looks again.
-    pub(in crate::actors) fn check_ownership(&self, id: &PluginId, manifest: &Manifest) -> Result<(), Collision> {
-        let mut others = self.active().into_iter().filter(|plugin| plugin.id() != id);
-        match others.find_map(|plugin| collision(manifest, plugin.id(), plugin.manifest())) {
-            Some(taken) => Err(taken),
-            None => Ok(()),
-        }
-    }
+impl Handler<CheckOwnership> for Registry {
+    type Result = Result<(), Collision>;
 
+    fn handle(&mut self, CheckOwnership { id, manifest }: CheckOwnership, _: &mut Context<Self>) -> Self::Result {
+        self.collides(&id, &manifest).map_or(Ok(()), Err)
+    }
+}
+
+impl RegistryHandle {
     /// The active plugin that owns this repository provider.
     pub(in crate::actors) fn provider_owner(&self, provider: &str) -> Option<PluginHandle> {
         let owns = |plugin: &PluginHandle| plugin.manifest().repository_providers.iter().any(|own| own == provider);

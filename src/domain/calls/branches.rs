@@ -1,7 +1,7 @@
 //! The reserved action `repositories.branches` (contract/rest.md §7): the host itself asks the owner of a repository's
 //! provider for the branches.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::{clean, platform::repository::RepositoryFields};
 
@@ -26,11 +26,21 @@ pub struct Branch {
     /// One line.
     pub name: String,
     /// The commit at its end, in hexadecimal; empty when the plugin does not say.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "String::is_empty")]
     pub commit: String,
     /// Whether work begins there.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_default")]
     pub is_default: bool,
+}
+
+/// What of an answer is passed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// In the plugin's order.
+    pub branches: Vec<Branch>,
+    /// Branches that were left out, because their name or commit cannot be shown or handed to git. Whoever may push can
+    /// make one: it must not hide the others.
+    pub malformed: usize,
 }
 
 /// Why an answer is not passed on (502).
@@ -48,9 +58,6 @@ pub enum BranchesFault {
     /// More than 10 000.
     #[error("answered more than {MAX_BRANCHES} branches")]
     TooMany,
-    /// A name or commit that cannot be one.
-    #[error("answered a branch whose name or commit cannot be one")]
-    Branch,
 }
 
 /// What the plugin is asked about.
@@ -91,22 +98,30 @@ pub fn question(repository: &RepositoryFields) -> Result<Vec<u8>, serde_json::Er
 /// What a plugin answers; more keys mean nothing.
 #[derive(Deserialize)]
 struct Answer {
+    #[serde(deserialize_with = "or_default")]
     branches: Vec<Branch>,
 }
 
+/// `null` is what Go writes of an empty list, and others of what they do not know.
+fn or_default<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 /// Checks an answer.
-pub fn check(status: i32, body: &[u8]) -> Result<Vec<Branch>, BranchesFault> {
+pub fn check(status: i32, body: &[u8]) -> Result<Listed, BranchesFault> {
     if status != 0 && !(200..300).contains(&status) {
         return Err(BranchesFault::Status(status));
     }
     if body.len() > MAX_ANSWER_BYTES {
         return Err(BranchesFault::TooLarge);
     }
-    let Answer { branches } = serde_json::from_slice(body).map_err(|_| BranchesFault::Malformed)?;
+    let Answer { mut branches } = serde_json::from_slice(body).map_err(|_| BranchesFault::Malformed)?;
     if branches.len() > MAX_BRANCHES {
         return Err(BranchesFault::TooMany);
     }
-    if branches.iter().all(is_lawful) { Ok(branches) } else { Err(BranchesFault::Branch) }
+    let told = branches.len();
+    branches.retain(is_lawful);
+    Ok(Listed { malformed: told - branches.len(), branches })
 }
 
 fn is_lawful(branch: &Branch) -> bool {
@@ -144,21 +159,24 @@ mod tests {
         assert_eq!(asked, expected);
     }
 
-    fn told(body: &Value) -> Result<Vec<Branch>, BranchesFault> {
+    fn told(body: &Value) -> Result<Listed, BranchesFault> {
         check(0, body.to_string().as_bytes())
     }
 
     #[test]
     fn an_answer_needs_names_only() {
-        let body =
-            json!({"branches": [{"name": "main", "commit": "abc123", "is_default": true}, {"name": "a/b", "x": 1}]});
+        let unknown = json!({"name": "c", "commit": null, "is_default": null});
+        let body = json!({"branches": [{"name": "main", "commit": "abc123", "is_default": true}, {"name": "a/b", "x": 1}, unknown]});
         let branch = |name: &str, commit: &str, is_default| Branch {
             name: name.to_owned(),
             commit: commit.to_owned(),
             is_default,
         };
-        assert_eq!(told(&body), Ok(vec![branch("main", "abc123", true), branch("a/b", "", false)]));
-        assert_eq!(told(&json!({"branches": []})), Ok(vec![]));
+        let branches = vec![branch("main", "abc123", true), branch("a/b", "", false), branch("c", "", false)];
+        assert_eq!(told(&body), Ok(Listed { branches, malformed: 0 }));
+        for none in [json!([]), json!(null)] {
+            assert_eq!(told(&json!({"branches": none})), Ok(Listed::default()), "{none}");
+        }
     }
 
     #[test]
@@ -167,19 +185,27 @@ mod tests {
         for body in [
             json!({}),
             json!([]),
-            json!({"branches": null}),
+            json!({"branches": {}}),
             json!({"branches": [{}]}),
             json!({"branches": [{"name": 1}]}),
         ] {
             assert_eq!(told(&body), Err(BranchesFault::Malformed), "{body}");
         }
-        let (long_name, long_commit) = ("x".repeat(256), "a".repeat(65));
-        let (long_name, long_commit) = (long_name.as_str(), long_commit.as_str());
-        for (name, commit) in [("", ""), ("-x", ""), ("a\nb", ""), ("a", "xyz"), ("a", long_commit), (long_name, "")] {
-            assert_eq!(told(&json!({"branches": [{"name": name, "commit": commit}]})), Err(BranchesFault::Branch));
-        }
         let many: Vec<_> = (0..=MAX_BRANCHES).map(|_| json!({"name": "x"})).collect();
         assert_eq!(told(&json!({"branches": many})), Err(BranchesFault::TooMany));
         assert_eq!(check(0, &vec![b' '; MAX_ANSWER_BYTES + 1]), Err(BranchesFault::TooLarge));
+    }
+
+    #[test]
+    fn a_branch_that_cannot_be_one_is_left_out_and_hides_no_other() {
+        let (long_name, long_commit) = ("x".repeat(256), "a".repeat(65));
+        let (long_name, long_commit) = (long_name.as_str(), long_commit.as_str());
+        let odd =
+            [("", ""), ("-x", ""), ("a\nb", ""), ("a\u{200d}b", ""), ("a", "xyz"), ("a", long_commit), (long_name, "")];
+        for (name, commit) in odd {
+            let body = json!({"branches": [{"name": name, "commit": commit}, {"name": "main"}]});
+            let main = Branch { name: "main".to_owned(), commit: String::new(), is_default: false };
+            assert_eq!(told(&body), Ok(Listed { branches: vec![main], malformed: 1 }), "{name:?} {commit}");
+        }
     }
 }

@@ -87,7 +87,9 @@ fn path_of(repository: &RepositoryFields) -> Option<String> {
     }
     let url = Url::parse(&repository.remote_url).ok().filter(|url| url.scheme() == "https")?;
     let path = decoded(url.path().trim_start_matches('/'))?;
-    (!path.is_empty()).then_some(path)
+    // git leaves out the slashes at its end.
+    let path = path.trim_end_matches('/');
+    (!path.is_empty()).then(|| path.to_owned())
 }
 
 /// `.git` may stand at the end or not: servers take both.
@@ -160,11 +162,13 @@ impl Credential {
         }
         let moment = |text| OffsetDateTime::parse(text, &Rfc3339).map_err(|_| CredentialFault::Moment);
         let expires_at = Some(expires_at).filter(|text| !text.is_empty()).map(moment).transpose()?;
-        // git counts whole seconds: one that ends in this second has ended.
-        if expires_at.is_some_and(|at| at.unix_timestamp() <= now.unix_timestamp()) {
-            return Err(CredentialFault::Expired);
-        }
-        Ok(Self { username, secret, expires_at })
+        let credential = Self { username, secret, expires_at };
+        if credential.is_over(now) { Err(CredentialFault::Expired) } else { Ok(credential) }
+    }
+
+    /// Whether it has ended. git counts whole seconds: one that ends in this second has ended.
+    pub fn is_over(&self, now: OffsetDateTime) -> bool {
+        self.expires_at.is_some_and(|at| at.unix_timestamp() <= now.unix_timestamp())
     }
 }
 
@@ -231,6 +235,8 @@ mod tests {
         let at = |url: &str, path: &str| remote("https", "forge.example.test", path).is_at(&repository(url));
         assert_eq!(at("https://forge.example.test/org/p%20x/_git/app", "org/p x/_git/app"), Ok(()));
         assert_eq!(at("https://forge.example.test/org/app.git", "org/app"), Ok(()));
+        // What git says of a remote that ends in slashes has none.
+        assert_eq!(at("https://forge.example.test//org/app.git//", "org/app.git"), Ok(()));
         assert_eq!(at("https://forge.example.test/org/app.git", "Team/app"), Err(Elsewhere::Path));
         for url in
             ["git@forge.example.test:Team/app", "http://forge.example.test/Team/app", "https://forge.example.test/"]
@@ -270,6 +276,10 @@ mod tests {
         }
         let good = credential("u", "s", "2026-11-30T14:00:01+02:00").unwrap();
         assert_eq!(good.expires_at, Some(datetime!(2026-11-30 12:00:01 UTC)));
+        assert!(
+            !good.is_over(datetime!(2026-11-30 12:00:00.999 UTC)) && good.is_over(datetime!(2026-11-30 12:00:01 UTC))
+        );
+        assert!(!credential("u", "s", "").unwrap().is_over(datetime!(9999-12-31 0:00 UTC)));
     }
 
     #[test]

@@ -67,6 +67,10 @@ impl Place {
         place.map(|place| place.repository.id)
     }
 
+    async fn is_good(&self, minted: &Minted) -> bool {
+        self.world.platform.git_tokens.is_good(minted.secret.expose_secret()).await.unwrap()
+    }
+
     async fn listed(&self) -> Vec<GitToken> {
         self.world.platform.git_tokens.list(&Scope::All, &self.session.id).await.unwrap()
     }
@@ -109,6 +113,7 @@ async fn only_the_hash_of_a_token_is_kept_and_a_use_is_noted(db: Db) {
     }
     let again = place.minted().await;
     assert_ne!(again.secret.expose_secret(), minted.secret.expose_secret());
+    assert!(place.is_good(&minted).await && place.listed().await[0].last_used_at.is_none(), "a look is no use");
     place.redeemed(&minted).await.unwrap();
     listed = place.listed().await;
     assert!(listed[0].last_used_at.is_some() && listed[1].last_used_at.is_none());
@@ -136,7 +141,7 @@ async fn a_token_ends_with_its_time_the_operators_word_and_the_session(db: Db) {
     for state in [SessionState::Completed, SessionState::Failed, SessionState::Cancelled] {
         let token = place.minted().await;
         place.enter(state).await;
-        assert_eq!(place.redeemed(&token).await, None);
+        assert_eq!((place.redeemed(&token).await, place.is_good(&token).await), (None, false));
         match place.mint(None).await {
             Err(MintError::Over(found)) => assert_eq!(found, state),
             other => panic!("{other:?}"),
