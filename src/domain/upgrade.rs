@@ -11,6 +11,9 @@ use utoipa::ToSchema;
 
 use super::record::{PluginRecord, Status};
 
+/// The reason of a change that came to nothing by the host's own trouble; what happened is in its log.
+pub const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
+
 /// The last change from one version to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LastUpgrade {
@@ -97,6 +100,17 @@ impl LastUpgrade {
     /// The same change with its end.
     pub fn ended(&self, outcome: Outcome, reason: Option<String>) -> Self {
         Self { outcome, reason, ..self.clone() }
+    }
+
+    /// Whether this version was tried and undone for a fault of its own. The host's trouble says nothing about a version.
+    pub fn has_failed(&self, version: &str) -> bool {
+        let of_the_host = self.reason.as_deref() == Some(HOST_TROUBLE);
+        self.version == version && self.outcome == Outcome::RolledBack && !of_the_host
+    }
+
+    /// Whether an operator went back from this version.
+    pub fn went_back_from(&self, version: &str) -> bool {
+        self.kind == ChangeKind::Rollback && self.outcome == Outcome::Done && self.from == version
     }
 }
 
@@ -198,6 +212,27 @@ mod tests {
         let mut installed = record("1.1.0", Status::Active);
         installed.state.last_upgrade = Some(note().ended(Outcome::RolledBack, None));
         assert_eq!(undone_package(&installed), None);
+    }
+
+    #[test]
+    fn a_version_has_failed_by_its_own_fault_and_is_left_by_an_operator_only() {
+        let ended = |outcome, reason: &str| note().ended(outcome, Some(reason.to_owned()));
+        assert!(ended(Outcome::RolledBack, "exit status 1").has_failed("1.1.0"));
+        assert!(note().ended(Outcome::RolledBack, None).has_failed("1.1.0"));
+        for (note, version) in [
+            (ended(Outcome::RolledBack, "exit status 1"), "1.1.1"),
+            (ended(Outcome::RolledBack, HOST_TROUBLE), "1.1.0"),
+            (ended(Outcome::Interrupted, "the host ended"), "1.1.0"),
+            (ended(Outcome::Done, "turned off"), "1.1.0"),
+            (note(), "1.1.0"),
+        ] {
+            assert!(!note.has_failed(version), "{note:?}");
+        }
+        let back = LastUpgrade { kind: ChangeKind::Rollback, from: "1.1.0".into(), version: "1.0.0".into(), ..note() };
+        assert!(back.ended(Outcome::Done, None).went_back_from("1.1.0"));
+        assert!(!back.ended(Outcome::Done, None).went_back_from("1.0.0"));
+        assert!(!back.ended(Outcome::RolledBack, None).went_back_from("1.1.0"), "it is installed as before");
+        assert!(!note().ended(Outcome::Done, None).went_back_from("1.0.0"), "an upgrade");
     }
 
     #[test]

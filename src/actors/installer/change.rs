@@ -16,7 +16,7 @@ use crate::{
     domain::{
         id::PluginId,
         record::PluginRecord,
-        upgrade::{ChangeKind, LastUpgrade, Outcome},
+        upgrade::{ChangeKind, HOST_TROUBLE, LastUpgrade, Outcome},
     },
     failpoint,
 };
@@ -42,9 +42,6 @@ impl Change<'_> {
         self.note.kind == ChangeKind::Install && kept == Some(&self.note.version)
     }
 }
-
-/// What the operator is told instead of an internal text.
-const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
 
 impl Installer {
     /// Writes the note: from here on the next host repairs what this one leaves. A change that cannot be noted has not
