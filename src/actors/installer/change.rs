@@ -16,7 +16,7 @@ use crate::{
     domain::{
         id::PluginId,
         record::PluginRecord,
-        upgrade::{ChangeKind, HOST_TROUBLE, LastUpgrade, Outcome},
+        upgrade::{ChangeKind, HOST_TROUBLE, LastUpgrade, NOT_PLACED, Outcome},
     },
     failpoint,
 };
@@ -90,7 +90,7 @@ impl Installer {
     /// Ends a change before anything but files was touched.
     pub(super) async fn abandon(&self, change: &Change<'_>) {
         self.remove_failed(change).await;
-        let note = change.note.ended(Outcome::RolledBack, Some(HOST_TROUBLE.into()));
+        let note = change.note.ended(Outcome::RolledBack, Some(NOT_PLACED.into()));
         if let Err(error) = self.note(change, note).await {
             tracing::warn!(plugin.id = %change.id(), %error, "the end of a failed upgrade was not noted");
         }

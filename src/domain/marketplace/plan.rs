@@ -45,7 +45,7 @@ mod tests {
         manifest::Manifest,
         marketplace::{install_state, parse},
         record::{RecordState, Status},
-        upgrade::{ChangeKind, HOST_TROUBLE, LastUpgrade, Outcome},
+        upgrade::{ChangeKind, LastUpgrade, NOT_PLACED, Outcome},
     };
 
     fn record(auto_update: Option<bool>, status: Status) -> PluginRecord {
@@ -97,7 +97,7 @@ mod tests {
         let blocked = Plan::Blocked("it was tried and undone: exit status 1".to_owned());
         assert_eq!(plan(&record, &offer("1.1.0", None), false), blocked);
         assert_eq!(plan(&record, &offer("1.1.1", None), false), Plan::Install);
-        for (outcome, reason) in [(Outcome::Interrupted, None), (Outcome::RolledBack, Some(HOST_TROUBLE.to_owned()))] {
+        for (outcome, reason) in [(Outcome::Interrupted, None), (Outcome::RolledBack, Some(NOT_PLACED.to_owned()))] {
             record.state.last_upgrade = Some(note.ended(outcome, reason));
             assert_eq!(plan(&record, &offer("1.1.0", None), false), Plan::Install, "{outcome:?}");
         }
