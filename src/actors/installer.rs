@@ -144,8 +144,8 @@ impl Installer {
         if difference.direction == Direction::Same {
             return Err(RegistryError::AlreadyInstalled(before.state.install_path.clone().into()));
         }
-        if terms.unattended.is_some() {
-            let checked = consent::check_unattended(before, &difference);
+        if let Some(announced) = &terms.unattended {
+            let checked = announced.check_record(before).and_then(|()| consent::check_unattended(&difference));
             checked.map_err(|why| RegistryError::NotUnattended { id: before.id().clone(), why })?;
         }
         if !terms.accept.holds(&difference.needs) {

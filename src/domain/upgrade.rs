@@ -11,6 +11,12 @@ use utoipa::ToSchema;
 
 use super::record::{PluginRecord, Status};
 
+/// The reason of a change that came to nothing by the host's own trouble; what happened is in its log.
+pub const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
+
+/// The same of a change that ended before the plugin was touched: its package found no place.
+pub const NOT_PLACED: &str = "the host could not put the package in its place; its log has the reason";
+
 /// The last change from one version to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LastUpgrade {
@@ -97,6 +103,18 @@ impl LastUpgrade {
     /// The same change with its end.
     pub fn ended(&self, outcome: Outcome, reason: Option<String>) -> Self {
         Self { outcome, reason, ..self.clone() }
+    }
+
+    /// Whether this version was tried and undone. A disk that did not take its package says nothing about a version, and
+    /// another try costs the plugin nothing; what went wrong once the plugin was held would stop it again.
+    pub fn has_failed(&self, version: &str) -> bool {
+        let untried = self.reason.as_deref() == Some(NOT_PLACED);
+        self.version == version && self.outcome == Outcome::RolledBack && !untried
+    }
+
+    /// Whether an operator went back from this version.
+    pub fn went_back_from(&self, version: &str) -> bool {
+        self.kind == ChangeKind::Rollback && self.outcome == Outcome::Done && self.from == version
     }
 }
 
@@ -198,6 +216,28 @@ mod tests {
         let mut installed = record("1.1.0", Status::Active);
         installed.state.last_upgrade = Some(note().ended(Outcome::RolledBack, None));
         assert_eq!(undone_package(&installed), None);
+    }
+
+    #[test]
+    fn a_version_has_failed_when_it_was_tried_and_is_taken_back_by_an_operator_only() {
+        let ended = |outcome, reason: &str| note().ended(outcome, Some(reason.to_owned()));
+        assert!(ended(Outcome::RolledBack, "exit status 1").has_failed("1.1.0"));
+        assert!(ended(Outcome::RolledBack, HOST_TROUBLE).has_failed("1.1.0"));
+        assert!(note().ended(Outcome::RolledBack, None).has_failed("1.1.0"));
+        for (note, version) in [
+            (ended(Outcome::RolledBack, "exit status 1"), "1.1.1"),
+            (ended(Outcome::RolledBack, NOT_PLACED), "1.1.0"),
+            (ended(Outcome::Interrupted, "the host ended"), "1.1.0"),
+            (ended(Outcome::Done, "turned off"), "1.1.0"),
+            (note(), "1.1.0"),
+        ] {
+            assert!(!note.has_failed(version), "{note:?}");
+        }
+        let back = LastUpgrade { kind: ChangeKind::Rollback, from: "1.1.0".into(), version: "1.0.0".into(), ..note() };
+        assert!(back.ended(Outcome::Done, None).went_back_from("1.1.0"));
+        assert!(!back.ended(Outcome::Done, None).went_back_from("1.0.0"));
+        assert!(!back.ended(Outcome::RolledBack, None).went_back_from("1.1.0"), "it is installed as before");
+        assert!(!note().ended(Outcome::Done, None).went_back_from("1.0.0"), "an upgrade");
     }
 
     #[test]

@@ -150,8 +150,10 @@ async fn work_on(host: &Services, staged: Staged, Asked { dry_run, terms }: Aske
 
 /// Fetches a package and holds it against what is said of it: nothing of another one is looked at.
 async fn fetch(host: &Services, Wanted { url, sha256 }: &Wanted) -> Result<Staged, ApiError> {
-    let (staged, listed) = tokio::join!(host.downloader.download(url, &host.packages), host.market.listed(url));
-    let (staged, listed) = (staged?, listed?);
+    let download = async { Ok::<_, ApiError>(host.downloader.download(url, &host.packages).await?) };
+    let look = async { Ok::<_, ApiError>(host.market.listed(url).await?) };
+    // An address that cannot be had is told at once, however long an index takes.
+    let (staged, listed) = tokio::try_join!(download, look)?;
     marketplace::verify(&staged.sha256, sha256.as_ref(), listed.as_ref()).map_err(MarketError::from)?;
     Ok(staged)
 }

@@ -168,9 +168,10 @@ impl Inner {
 
     async fn restock(&self, source: &Source) {
         let read = self.read(&source.url).await;
-        // None when the source was deleted meanwhile.
         let mut shelves = self.shelves();
-        let Some(shelf) = shelves.get_mut(&source.id) else { return };
+        // A look with an older list of sources may have taken the shelf away, and somebody waits for what was on it: a package
+        // is held against it. The shelf of a source that is really gone goes with the next look.
+        let shelf = shelves.entry(source.id.clone()).or_default();
         shelf.fetching = None;
         shelf.looked = Some(Instant::now());
         match read {

@@ -5,10 +5,7 @@
 //! the plugins were started, with time, and when somebody asks for it. A package that was refused is judged again by the next
 //! round: what was in the way may be gone.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use time::OffsetDateTime;
 use tokio_util::sync::CancellationToken;
@@ -19,11 +16,12 @@ use crate::{
     actors::{AskError, PluginView, RegistryError, RegistryHandle},
     domain::{
         clean,
-        consent::{Terms, Unattended},
+        consent::{Terms, Unattended, Unfit},
         id::PluginId,
         inbox::{Update, UpdateEnd, UpdateNews},
         marketplace::{DigestFault, Listed, Offer, Plan, Search, Source, plan, verify},
         record::PluginRecord,
+        upgrade::HOST_TROUBLE,
     },
     fetch::{Downloader, FetchError},
     store::{
@@ -35,9 +33,6 @@ use crate::{
 
 /// Longest reason in an item, in bytes.
 const MAX_REASON_BYTES: usize = 2048;
-
-/// Told instead of an internal text.
-const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
 
 /// What updates are made with.
 pub struct Worksite {
@@ -82,6 +77,8 @@ enum UpdateFault {
     Digest(#[from] DigestFault),
     #[error(transparent)]
     Install(#[from] RegistryError),
+    #[error(transparent)]
+    Setting(#[from] SourceStoreError),
     #[error("the host is stopping")]
     Stopping,
 }
@@ -94,25 +91,30 @@ impl UpdateFault {
         matches!(self, Self::Stopping) || matches!(self, Self::Install(error) if stops(error))
     }
 
-    /// For the operator; what is the host's own trouble goes to the log.
-    fn told(&self, plugin: &PluginId) -> String {
-        let internal = match self {
-            Self::Fetch(error) => matches!(error, FetchError::Staging(_)),
-            Self::Install(error) => {
-                matches!(error, RegistryError::Storage(_) | RegistryError::Vault(_) | RegistryError::Ask(_))
-            }
-            Self::Digest(_) | Self::Stopping => false,
-        };
-        if internal {
-            tracing::error!(plugin.id = %plugin, error = %self, "an automatic update failed");
-            return HOST_TROUBLE.to_owned();
-        }
+    /// Whether an operator was faster: the version is there already.
+    fn is_done(&self) -> bool {
+        matches!(self, Self::Install(RegistryError::AlreadyInstalled(_)))
+    }
+
+    /// For the operator, nothing when he has turned it off meanwhile; what is the host's own trouble goes to the log.
+    fn told(&self, plugin: &PluginId) -> Option<String> {
         let text = match self {
+            Self::Install(RegistryError::NotUnattended { why: Unfit::NotWanted, .. }) => return None,
             // The item says the rest.
             Self::Install(RegistryError::NotUnattended { why, .. }) => why.to_string(),
+            Self::Fetch(FetchError::DiskFull(cause)) | Self::Install(RegistryError::DiskFull(cause)) => {
+                tracing::error!(plugin.id = %plugin, error = cause, "an automatic update found the disk full");
+                self.to_string()
+            }
+            Self::Setting(_)
+            | Self::Fetch(FetchError::Staging(_))
+            | Self::Install(RegistryError::Storage(_) | RegistryError::Vault(_) | RegistryError::Ask(_)) => {
+                tracing::error!(plugin.id = %plugin, error = %self, "an automatic update failed");
+                HOST_TROUBLE.to_owned()
+            }
             other => other.to_string(),
         };
-        clean::single_line(&text, MAX_REASON_BYTES)
+        Some(clean::single_line(&text, MAX_REASON_BYTES))
     }
 }
 
@@ -123,8 +125,8 @@ struct Round {
     complete: bool,
     /// Whether plugins whose record does not say are updated.
     default: bool,
-    /// The plugins that have an item about a newer version.
-    awaiting: BTreeSet<PluginId>,
+    /// The plugins that have an item about a newer version, and which version that is.
+    awaiting: BTreeMap<PluginId, String>,
 }
 
 impl Updater {
@@ -165,7 +167,7 @@ impl Updater {
         for view in &plugins {
             self.judge(&view.record, &round).await?;
         }
-        for plugin in round.awaiting.iter().filter(|plugin| !installed.contains_key(plugin.as_str())) {
+        for plugin in round.awaiting.keys().filter(|plugin| !installed.contains_key(plugin.as_str())) {
             self.over(plugin, UpdateEnd::Uninstalled, &round).await?;
         }
         Ok(())
@@ -185,21 +187,16 @@ impl Updater {
     /// What becomes of one plugin. Its record is as it was when the round began: the install looks again.
     async fn judge(&self, record: &PluginRecord, round: &Round) -> Result<(), RoundError> {
         let id = record.id();
-        let Some(offer) = round.offers.get(id) else {
-            // Of a source that cannot be had nobody knows what it offers.
-            return match round.complete {
-                true => self.over(id, UpdateEnd::Withdrawn, round).await,
-                false => Ok(()),
-            };
-        };
+        let Some(offer) = round.offers.get(id) else { return self.none_newer(record, round).await };
         let obstacle = match plan(record, offer, round.default) {
-            Plan::Nothing => return self.over(id, UpdateEnd::Updated, round).await,
+            Plan::Nothing => return self.none_newer(record, round).await,
             Plan::Tell => None,
             Plan::Blocked(reason) => Some(reason),
             Plan::Install => match self.install(id, offer).await {
                 Ok(()) => return self.over(id, UpdateEnd::Updated, round).await,
+                Err(fault) if fault.is_done() => return self.over(id, UpdateEnd::Updated, round).await,
                 Err(fault) if fault.is_stop() => return Err(RoundError::Stopping),
-                Err(fault) => Some(fault.told(id)),
+                Err(fault) => fault.told(id),
             },
         };
         let update = Update {
@@ -212,9 +209,18 @@ impl Updater {
         self.tell(id, update).await
     }
 
-    /// No newer version is offered: the item about one, if there is one, is over.
+    /// Nothing is offered that is newer than what is installed.
+    async fn none_newer(&self, record: &PluginRecord, round: &Round) -> Result<(), RoundError> {
+        let Some(awaited) = round.awaiting.get(record.id()) else { return Ok(()) };
+        match UpdateEnd::of(awaited, &record.manifest.version, round.complete) {
+            Some(end) => self.over(record.id(), end, round).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The item about a newer version, if there is one, is over.
     async fn over(&self, id: &PluginId, end: UpdateEnd, round: &Round) -> Result<(), RoundError> {
-        if round.awaiting.contains(id) {
+        if round.awaiting.contains_key(id) {
             let news = UpdateNews::Over(end, OffsetDateTime::now_utc());
             self.site.inbox.apply_update(id, &news, Uuid::now_v7()).await?;
         }
@@ -230,7 +236,9 @@ impl Updater {
         };
         let listed = entry.package_sha256.map(|digest| Listed { digest, source: offer.source_name.clone() });
         verify(&staged.sha256, None, listed.as_ref())?;
-        let announced = Unattended { plugin: id.clone(), version: entry.version.clone() };
+        // As it is now: the download may have taken long.
+        let default = self.market.auto_update_default().await?;
+        let announced = Unattended { plugin: id.clone(), version: entry.version.clone(), default };
         let terms = Terms { unattended: Some(announced), ..Terms::default() };
         let installed = self.site.registry.install(staged, terms).await?;
         tracing::info!(plugin.id = %id, version = installed.plugin.record.manifest.version, "updated automatically");

@@ -134,16 +134,11 @@ impl InboxStore {
 
     /// The plugins whose incident lasts.
     pub async fn lasting(&self) -> Result<Vec<PluginId>, InboxError> {
-        self.lasting_of(PLUGIN_UNREACHABLE).await
-    }
-
-    /// The plugins that have a lasting item of this kind.
-    async fn lasting_of(&self, kind: &str) -> Result<Vec<PluginId>, InboxError> {
         let query = inbox_item::Entity::find()
             .select_only()
             .column(inbox_item::Column::EntityId)
             .filter(inbox_item::Column::Lasting.is_not_null())
-            .filter(inbox_item::Column::Kind.eq(kind));
+            .filter(inbox_item::Column::Kind.eq(PLUGIN_UNREACHABLE));
         let work = async || Ok::<Vec<String>, InboxError>(query.clone().into_tuple().all(self.db.reader()).await?);
         Ok(self.db.repeat(work).await?.iter().filter_map(|id| PluginId::new(id).ok()).collect())
     }

@@ -1,8 +1,11 @@
 //! The marketplace: sources, what they list, packages held against their digest, updates (contract/rest.md §9; field case
 //! 44). Indexes and packages come from a server on the loopback address.
 
+use std::sync::Arc;
+
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::{
     on_databases,
@@ -381,6 +384,89 @@ async fn what_nobody_vouches_for_asks_for_more_or_does_not_come_up_is_told_with_
     refresh(&host).await;
     let items = told(&host, "the plugin is gone", |items| items[0]["status"] == "resolved").await;
     assert_eq!((items.len(), &items[0]["payload"]["resolution"]), (5, &json!("uninstalled")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operators_word_counts_during_a_download_and_what_was_taken_back_is_not_installed_again() {
+    if !has_openssl() {
+        return;
+    }
+    let host = Host::start_with(Settings::toml(SETTINGS)).await;
+    let key = OpensslKey::new();
+    let trusted = json!({"name": "acme", "key": key.public_pem(), "plugins": ["demo"]});
+    host.post("/api/v1/trust/keys", trusted).await.expect(201);
+    let signed = |version: &str| small(version).signed(|bytes| key.sign_named(bytes));
+    host.install(&signed("1.0.0")).await;
+    let (told_to, second) = (Arc::new(Notify::new()), signed("1.1.0").archive().await);
+    let server = FileServer::start(&[("/p", File::Late(Arc::clone(&told_to), second.clone()))]).await;
+    server.put("/i", index(json!([entry(&server, "demo", "1.1.0", "/p")])));
+    add(&host, "Acme", &server.url("/i")).await;
+
+    auto_update(&host, "demo", json!(true)).await.expect(200);
+    eventually("the package is asked for", || async { server.take_hits().iter().any(|path| path == "/p") }).await;
+    auto_update(&host, "demo", json!(false)).await.expect(200);
+    told_to.notify_one();
+    let items = told(&host, "it is only told", |items| !items.is_empty()).await;
+    let text = "1.0.0 is installed; Acme offers 1.1.0";
+    assert_eq!((items.len(), &items[0]["description"]), (1, &json!(text)));
+    assert_eq!(host.record("demo").await["version"], "1.0.0");
+
+    server.put("/p", File::Content(second));
+    auto_update(&host, "demo", json!(true)).await.expect(200);
+    told(&host, "the update is over", |items| items[0]["status"] == "resolved").await;
+    assert_eq!(host.status("demo", "active").await["version"], "1.1.0");
+    let back = host.command("demo", "rollback").await.expect(200);
+    assert_eq!(back["plugin"]["version"], "1.0.0");
+    refresh(&host).await;
+    told(&host, "it is told why it is not installed again", |items| {
+        items[0]["payload"]["obstacle"] == "an operator went back from it"
+    })
+    .await;
+    let record = host.status("demo", "active").await;
+    assert_eq!((&record["version"], &record["auto_update"]), (&json!("1.0.0"), &json!(true)));
+
+    // A version after it is another matter.
+    server.put("/p", File::Content(signed("1.2.0").archive().await));
+    server.put("/i", index(json!([entry(&server, "demo", "1.2.0", "/p")])));
+    refresh(&host).await;
+    eventually("the version after it runs", || async {
+        let record = host.record("demo").await;
+        record["version"] == "1.2.0" && record["status"] == "active"
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_of_nobody_known_is_told_without_fetching_a_package_and_an_older_offer_is_no_update() {
+    let host = Host::start_with(Settings::toml(SETTINGS)).await;
+    host.install(&small("1.0.0")).await;
+    let server = FileServer::start(&[]).await;
+    server.put("/i", index(json!([entry(&server, "demo", "1.1.0", "/p")])));
+    add(&host, "Acme", &server.url("/i")).await;
+    auto_update(&host, "demo", json!(true)).await.expect(200);
+    told(&host, "it is told what is in the way", |items| {
+        let reason = "the installed version has no signature of a trusted key on record";
+        items.first().is_some_and(|item| item["payload"]["obstacle"] == reason)
+    })
+    .await;
+    assert_eq!(server.take_hits(), ["/i"]);
+    server.put("/i", index(json!([entry(&server, "demo", "1.0.0", "/p")])));
+    refresh(&host).await;
+    let items = told(&host, "the newer version is withdrawn", |items| items[0]["status"] == "resolved").await;
+    assert_eq!((items.len(), &items[0]["payload"]["resolution"]), (1, &json!("withdrawn")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_cannot_be_had_is_told_before_a_slow_index_is_here() {
+    // An index would be waited for half a minute.
+    let settings = SETTINGS.replace("marketplace_timeout = \"1s\"", "marketplace_timeout = \"30s\"");
+    let host = Host::start_with(Settings::toml(&settings)).await;
+    let server = FileServer::start(&[("/i", File::Silence)]).await;
+    add(&host, "Acme", &server.url("/i")).await;
+    let begun = tokio::time::Instant::now();
+    let refused = host.post("/api/plugins/install", json!({"url": server.url("/none")})).await.expect(502);
+    assert_eq!(refused["code"], "download_failed");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(15), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -16,7 +16,7 @@ use crate::{
     domain::{
         id::PluginId,
         record::PluginRecord,
-        upgrade::{ChangeKind, LastUpgrade, Outcome},
+        upgrade::{ChangeKind, HOST_TROUBLE, LastUpgrade, NOT_PLACED, Outcome},
     },
     failpoint,
 };
@@ -42,9 +42,6 @@ impl Change<'_> {
         self.note.kind == ChangeKind::Install && kept == Some(&self.note.version)
     }
 }
-
-/// What the operator is told instead of an internal text.
-const HOST_TROUBLE: &str = "the host could not carry it out; its log has the reason";
 
 impl Installer {
     /// Writes the note: from here on the next host repairs what this one leaves. A change that cannot be noted has not
@@ -93,7 +90,7 @@ impl Installer {
     /// Ends a change before anything but files was touched.
     pub(super) async fn abandon(&self, change: &Change<'_>) {
         self.remove_failed(change).await;
-        let note = change.note.ended(Outcome::RolledBack, Some(HOST_TROUBLE.into()));
+        let note = change.note.ended(Outcome::RolledBack, Some(NOT_PLACED.into()));
         if let Err(error) = self.note(change, note).await {
             tracing::warn!(plugin.id = %change.id(), %error, "the end of a failed upgrade was not noted");
         }

@@ -6,7 +6,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use super::{Item, ItemStatus, PLUGIN, to_millis};
-use crate::domain::id::PluginId;
+use crate::domain::{id::PluginId, version::compare};
 
 /// `type` of the items about newer versions.
 pub const PLUGIN_UPDATE: &str = "plugin_update_available";
@@ -38,6 +38,19 @@ pub enum UpdateEnd {
     Withdrawn,
     /// The plugin is gone.
     Uninstalled,
+}
+
+impl UpdateEnd {
+    /// What became of the version `awaited`, now that nothing newer than the installed one is offered. `complete` says
+    /// whether every source has told what it offers; while one has not, a version that is still the newer one may be its:
+    /// `None`.
+    pub fn of(awaited: &str, installed: &str, complete: bool) -> Option<Self> {
+        match (compare(awaited, installed).is_gt(), complete) {
+            (false, _) => Some(Self::Updated),
+            (true, true) => Some(Self::Withdrawn),
+            (true, false) => None,
+        }
+    }
 }
 
 /// What is known of a plugin's versions now.
@@ -152,6 +165,18 @@ mod tests {
         let text = "1.0.0 is installed; 1.1.0 was not installed automatically: it is unsigned";
         assert_eq!(item.description.as_deref(), Some(text));
         assert!(!item.note_update(&update(Some("it is unsigned"))));
+    }
+
+    #[test]
+    fn a_version_that_is_not_installed_was_withdrawn_when_every_source_has_told() {
+        for (installed, complete, end) in [
+            ("1.1.0", true, Some(UpdateEnd::Updated)),
+            ("1.2.0", false, Some(UpdateEnd::Updated)),
+            ("1.0.0", true, Some(UpdateEnd::Withdrawn)),
+            ("1.0.0", false, None),
+        ] {
+            assert_eq!(UpdateEnd::of("1.1.0", installed, complete), end, "{installed} {complete}");
+        }
     }
 
     #[test]

@@ -224,7 +224,8 @@ struct Raw {
 fn entry(raw: &RawValue) -> Result<Entry, EntryFault> {
     let raw: Raw = serde_json::from_str(raw.get())?;
     let id = PluginId::new(&raw.id)?;
-    let min_kandev_version = raw.min_kandev_version.unwrap_or_default();
+    // Checked as it is shown: what is cut is no version any more.
+    let min_kandev_version = clean::single_line(&raw.min_kandev_version.unwrap_or_default(), MAX_VERSION_BYTES);
     check_minimum_form(&min_kandev_version)?;
     let line = |text: Option<String>| clean::single_line(&text.unwrap_or_default(), MAX_NAME_BYTES);
     let name = match line(raw.name) {
@@ -243,7 +244,7 @@ fn entry(raw: &RawValue) -> Result<Entry, EntryFault> {
         icon_url: link(raw.icon_url),
         repo_url: link(raw.repo_url),
         version: version(raw.version)?,
-        min_kandev_version: clean::single_line(&min_kandev_version, MAX_VERSION_BYTES),
+        min_kandev_version,
         package_url: source::address(&raw.package_url).map_err(EntryFault::Package)?,
         package_sha256,
         // What a client can hold.
@@ -355,6 +356,7 @@ mod tests {
             (with("version", json!("1 0")), "version must be"),
             (with("version", json!("v".repeat(129))), "version must be"),
             (with("min_kandev_version", json!("soon")), "is not a release version"),
+            (with("min_kandev_version", json!(format!("1.0.0-{}", "a".repeat(200)))), "is not a release version"),
             (with("package_url", json!("http://a.test/p")), "package_url: url must begin with https://"),
             (with("package_url", json!("../p")), "package_url: url must be an address"),
             (with("package_sha256", json!("abc")), "64 hexadecimal digits"),

@@ -2,8 +2,8 @@
 
 use super::offers::{InstallState, Offer};
 use crate::domain::{
-    record::{PluginRecord, Status},
-    upgrade::Outcome,
+    consent::{Unattended, Unfit},
+    record::PluginRecord,
 };
 
 /// What to do about an offer.
@@ -20,24 +20,17 @@ pub enum Plan {
 }
 
 /// Decides. A plugin is updated automatically when it runs and its record says so, or says nothing and `default` does
-/// (contract/rest.md §9). A version that has failed once is not tried again.
+/// (contract/rest.md §9). What can be told without the package is told without fetching it.
 pub fn plan(record: &PluginRecord, offer: &Offer, default: bool) -> Plan {
     if offer.install_state != InstallState::UpdateAvailable {
         return Plan::Nothing;
     }
-    let wanted = record.state.auto_update.unwrap_or(default) && record.state.status == Status::Active;
-    if !wanted {
-        return Plan::Tell;
-    }
-    let tried = record.state.last_upgrade.as_ref();
-    let failed = tried.filter(|note| note.version == offer.entry.version && note.outcome == Outcome::RolledBack);
-    match (failed, &offer.note) {
-        (Some(note), _) => {
-            let reason = note.reason.as_deref().unwrap_or("the host's log has the reason");
-            Plan::Blocked(format!("it was tried and undone: {reason}"))
-        }
-        (None, Some(note)) => Plan::Blocked(note.clone()),
-        (None, None) => Plan::Install,
+    let announced = Unattended { plugin: record.id().clone(), version: offer.entry.version.clone(), default };
+    match (announced.check_record(record), &offer.note) {
+        (Err(Unfit::NotActive(_) | Unfit::NotWanted), _) => Plan::Tell,
+        (Err(unfit), _) => Plan::Blocked(unfit.to_string()),
+        (Ok(()), Some(note)) => Plan::Blocked(note.clone()),
+        (Ok(()), None) => Plan::Install,
     }
 }
 
@@ -51,14 +44,16 @@ mod tests {
         id::PluginId,
         manifest::Manifest,
         marketplace::{install_state, parse},
-        record::RecordState,
-        upgrade::{ChangeKind, LastUpgrade},
+        record::{RecordState, Status},
+        upgrade::{ChangeKind, LastUpgrade, NOT_PLACED, Outcome},
     };
 
     fn record(auto_update: Option<bool>, status: Status) -> PluginRecord {
         let manifest = Manifest { version: "1.0.0".to_owned(), ..Manifest::default() };
         let state = RecordState::installed("/p".to_owned(), datetime!(2026-11-29 12:00 UTC));
-        PluginRecord::new(PluginId::new("acme").unwrap(), manifest, RecordState { auto_update, status, ..state })
+        let signer_key = Some("K1".to_owned());
+        let state = RecordState { auto_update, status, signer_key, ..state };
+        PluginRecord::new(PluginId::new("acme").unwrap(), manifest, state)
     }
 
     fn offer(version: &str, note: Option<&str>) -> Offer {
@@ -102,7 +97,28 @@ mod tests {
         let blocked = Plan::Blocked("it was tried and undone: exit status 1".to_owned());
         assert_eq!(plan(&record, &offer("1.1.0", None), false), blocked);
         assert_eq!(plan(&record, &offer("1.1.1", None), false), Plan::Install);
-        record.state.last_upgrade = Some(note.ended(Outcome::Interrupted, None));
-        assert_eq!(plan(&record, &offer("1.1.0", None), false), Plan::Install);
+        for (outcome, reason) in [(Outcome::Interrupted, None), (Outcome::RolledBack, Some(NOT_PLACED.to_owned()))] {
+            record.state.last_upgrade = Some(note.ended(outcome, reason));
+            assert_eq!(plan(&record, &offer("1.1.0", None), false), Plan::Install, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_an_operator_went_back_from_is_told_and_not_installed_again() {
+        let mut record = record(Some(true), Status::Active);
+        let note = LastUpgrade::begin(&record, "1.0.0", ChangeKind::Rollback, datetime!(2026-11-29 13:00 UTC));
+        let note = LastUpgrade { from: "1.1.0".to_owned(), ..note };
+        record.state.last_upgrade = Some(note.ended(Outcome::Done, None));
+        let blocked = Plan::Blocked("an operator went back from it".to_owned());
+        assert_eq!(plan(&record, &offer("1.1.0", None), false), blocked);
+        assert_eq!(plan(&record, &offer("1.2.0", None), false), Plan::Install);
+    }
+
+    #[test]
+    fn what_nobody_signed_is_told_without_fetching_a_package() {
+        let mut record = record(Some(true), Status::Active);
+        record.state.signer_key = None;
+        let reason = "the installed version has no signature of a trusted key on record";
+        assert_eq!(plan(&record, &offer("1.1.0", None), false), Plan::Blocked(reason.to_owned()));
     }
 }

@@ -139,6 +139,14 @@ async fn however_many_ask_an_index_is_fetched_once_and_goes_on_when_they_hang_up
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_look_with_an_older_list_of_sources_takes_nothing_from_one_with_a_newer() {
+    let network = Network::with([Answer::After(MINUTE / 6, "a")]);
+    let (catalogue, newer, older) = (catalogue(&network), [source("one")], []);
+    let (health, nothing) = tokio::join!(catalogue.look(&newer, false), catalogue.look(&older, false));
+    assert_eq!((shown(&health[0]), nothing.len()), ((vec!["a"], None), 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn sources_are_fetched_side_by_side_within_a_bound_and_nobody_waits_for_ever() {
     let slow = |id| Answer::After(MINUTE / 3, id);
     let network = Network::with([slow("a"), slow("b"), slow("c"), slow("d")]);

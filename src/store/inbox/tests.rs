@@ -163,7 +163,7 @@ async fn a_newer_version_has_one_item_until_it_is_installed_or_another_one_is_of
     assert!(apply(&offered("1.1.0", Some("it is unsigned"))).await);
     assert!(!apply(&offered("1.1.0", Some("it is unsigned"))).await);
     assert!(apply(&offered("1.2.0", None)).await);
-    assert_eq!(store.awaiting_update().await.unwrap(), [acme.clone()]);
+    assert_eq!(store.awaiting_update().await.unwrap(), [(acme.clone(), "1.2.0".to_owned())]);
     // An incident of the plugin is another matter.
     store.apply(&acme, &failed("boom", 0), Uuid::now_v7()).await.unwrap();
     store.apply(&acme, &self::over(1), Uuid::now_v7()).await.unwrap();

@@ -64,8 +64,17 @@ impl InboxStore {
         self.prune(transaction).await
     }
 
-    /// The plugins that have an item about a newer version.
-    pub async fn awaiting_update(&self) -> Result<Vec<PluginId>, InboxError> {
-        self.lasting_of(PLUGIN_UPDATE).await
+    /// The plugins that have an item about a newer version, each with that version.
+    pub async fn awaiting_update(&self) -> Result<Vec<(PluginId, String)>, InboxError> {
+        let query = inbox_item::Entity::find()
+            .filter(inbox_item::Column::Lasting.is_not_null())
+            .filter(inbox_item::Column::Kind.eq(PLUGIN_UPDATE));
+        let work = async || Ok::<_, InboxError>(query.clone().all(self.db.reader()).await?);
+        let items = self.db.repeat(work).await?.into_iter().map(item).collect::<Result<Vec<_>, _>>()?;
+        let about = |item: Item| {
+            let offered = item.payload["offered"].as_str().unwrap_or_default().to_owned();
+            Some((PluginId::new(&item.entity_id).ok()?, offered))
+        };
+        Ok(items.into_iter().filter_map(about).collect())
     }
 }

@@ -9,6 +9,7 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Notify,
     task::JoinHandle,
 };
 
@@ -23,6 +24,8 @@ pub enum File {
     Status(u16),
     /// Bytes without length and end.
     Endless,
+    /// 200 with these bytes, each time when it is told to.
+    Late(Arc<Notify>, Vec<u8>),
     /// Nothing, for ever.
     Silence,
 }
@@ -93,9 +96,14 @@ async fn serve(mut stream: TcpStream, files: Files, hits: Arc<Mutex<Vec<String>>
     let path = String::from_utf8_lossy(&head).split(' ').nth(1).unwrap_or_default().to_owned();
     hits.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
     let file = files.lock().unwrap_or_else(PoisonError::into_inner).get(&path).cloned();
+    if let Some(File::Late(told, _)) = &file {
+        told.notified().await;
+    }
     let (lines, body) = match &file {
         Some(File::Silence) => return std::future::pending().await,
-        Some(File::Content(bytes)) => (format!("200 OK\r\nContent-Length: {}", bytes.len()), bytes.as_slice()),
+        Some(File::Content(bytes) | File::Late(_, bytes)) => {
+            (format!("200 OK\r\nContent-Length: {}", bytes.len()), bytes.as_slice())
+        }
         Some(File::Redirect(to)) => (format!("302 Found\r\nContent-Length: 0\r\nLocation: {to}"), &b""[..]),
         Some(File::Status(status)) => (format!("{status} Odd\r\nContent-Length: 0"), &b""[..]),
         Some(File::Endless) => ("200 OK".to_owned(), &b""[..]),
