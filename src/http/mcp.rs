@@ -50,6 +50,9 @@ use crate::{
 /// Where it is.
 const PATH: &str = "/mcp";
 
+/// Where the library takes it to be: it refuses a request that names no host, and is not to judge the client's.
+const ADDRESS: &str = "http://localhost/mcp";
+
 /// The media type of streams.
 const EVENT_STREAM: &str = "text/event-stream";
 
@@ -140,7 +143,7 @@ fn needs(request: &HttpRequest, body: &[u8]) -> Result<Needs, Refused> {
 fn handed_over(request: &HttpRequest, caller: Caller, body: Bytes) -> Result<Request<Full<Bytes>>, ApiError> {
     let mut message = Request::builder()
         .method(request.method().as_str())
-        .uri(PATH)
+        .uri(ADDRESS)
         .extension(caller)
         .body(Full::new(body))
         .map_err(ApiError::internal)?;
@@ -182,7 +185,7 @@ impl Mcp {
             .with_sse_retry(None)
             .with_json_response(true)
             .with_max_request_body_bytes(usize::try_from(limits.mcp_message_bytes).unwrap_or(usize::MAX))
-            // `origin` judges both, and every request has the operator's token.
+            // The gate and `origin` judge both, and every request has the operator's token.
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let sweep = Arc::new(AbortOnDropHandle::new(sweep));
@@ -361,6 +364,8 @@ mod tests {
         let mut names: Vec<_> = handed.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", SESSION_ID]);
+        let address = handed.uri();
+        assert_eq!((address.host(), address.path()), (Some("localhost"), PATH), "without a host all are refused");
         assert_eq!(handed.headers().get_all("accept").iter().count(), 2);
         assert!(handed.extensions().get::<Caller>().is_some());
     }

@@ -86,6 +86,12 @@ struct Open {
     _ended: DropGuard,
 }
 
+impl Open {
+    fn is_idle(&self, idle: Duration) -> bool {
+        self.streams == 0 && self.used.elapsed() >= idle
+    }
+}
+
 impl Sessions {
     /// None yet. What they do runs on `runtime`.
     pub fn new(timing: &Timing, limits: &Limits, runtime: Handle) -> Self {
@@ -120,6 +126,10 @@ impl Sessions {
         loop {
             sleep(idle / 4).await;
             for id in self.idle_for(idle) {
+                // Closing the one before may have taken a while.
+                if !self.is_idle(&id, idle) {
+                    continue;
+                }
                 tracing::debug!("an MCP session was closed: nobody used it");
                 // Whatever the library says, its place here is free.
                 let _ = self.close(&id).await;
@@ -129,8 +139,11 @@ impl Sessions {
 
     fn idle_for(&self, idle: Duration) -> Vec<SessionId> {
         let open = lock(&self.open);
-        let unused = open.iter().filter(|(_, session)| session.streams == 0 && session.used.elapsed() >= idle);
-        unused.map(|(id, _)| Arc::clone(id)).collect()
+        open.iter().filter(|(_, session)| session.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect()
+    }
+
+    fn is_idle(&self, id: &SessionId, idle: Duration) -> bool {
+        lock(&self.open).get(id).is_some_and(|session| session.is_idle(idle))
     }
 
     async fn close(&self, id: &SessionId) -> Result<(), Fault> {
@@ -396,7 +409,9 @@ mod tests {
         let idle = Timing::default().mcp_idle;
         sleep(idle).await;
         assert_eq!(sessions.idle_for(idle), [Arc::clone(&unused)]);
+        assert!(sessions.is_idle(&unused, idle) && !sessions.is_idle(&listening, idle));
         sessions.touch(&unused);
+        assert!(!sessions.is_idle(&unused, idle), "it was used since");
         drop(listens);
         assert_eq!(sessions.idle_for(idle), [] as [SessionId; 0]);
         sleep(idle).await;
