@@ -331,7 +331,13 @@ async fn the_table_tells_what_the_json_does_and_the_home_can_be_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_ends_the_check_and_leaves_nothing() {
+async fn ctrl_c_and_a_terminal_that_goes_away_end_the_check_and_leave_nothing() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        ends_the_check(signal).await;
+    }
+}
+
+async fn ends_the_check(signal: Signal) {
     let desk = desk(&with(&json!({"hang_before_handshake": true})).archive().await);
     let mut command = desk.command(env!("CARGO_BIN_EXE_kandev-host"));
     command.args(["plugin", "check", "package.tar.gz"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -343,10 +349,10 @@ async fn ctrl_c_ends_the_check_and_leaves_nothing() {
         async move { line.and_then(|line| i32::try_from(line["start"].as_i64()?).ok()) }
     })
     .await;
-    kill(i32::try_from(child.id()).expect("a pid"), Signal::INT);
+    kill(i32::try_from(child.id()).expect("a pid"), signal);
     let output = child.wait_with_output().expect("the command ends");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(output.status.code(), Some(1), "{signal:?}: {text}");
     assert!(text.contains("the check was interrupted"), "{text}");
     assert_eq!(temporary(&desk), Vec::<PathBuf>::new());
     assert!(!alive(plugin));

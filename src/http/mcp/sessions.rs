@@ -402,6 +402,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_session_that_takes_nothing_in_time_is_busy() {
+        let sessions = sessions(1);
+        let turn = Turn::new(&sessions, Some(sessions.sit().unwrap()));
+        // Nobody works on its messages.
+        let (id, _transport) = turn.create_session().await.unwrap();
+        let message = serde_json::json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
+        let message: ClientJsonRpcMessage = serde_json::from_value(message).unwrap();
+        assert!(matches!(turn.initialize_session(&id, message).await, Err(Fault::Busy)));
+        assert!(matches!(turn.fault(), Some(Fault::Busy)));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_session_is_idle_without_messages_and_streams() {
         let sessions = sessions(3);
         let (unused, listening) = (begin(&sessions).await, begin(&sessions).await);
