@@ -25,7 +25,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 use utoipa::IntoParams;
 
 use self::{
@@ -101,11 +101,17 @@ async fn serve(
     origin::check(request.headers())?;
     let named =
         Named { task: task_id.unwrap_or_default(), session: session_id.unwrap_or_default(), ..Named::default() };
-    let caller = Caller { principal: gate::principal(&request), scope: scope(&request), named };
+    let caller = Caller::new(&request, named);
     let bounds = Bounds::new(services.limits.mcp_message_bytes, &services.timing);
     let body = body::whole(&request, payload, bounds).await?;
     let needs = if request.method() == Method::POST { needs(&request, &body)? } else { Needs::Nothing };
     services.mcp.answer(handed_over(&request, caller, body)?, needs).await
+}
+
+impl Caller {
+    fn new(request: &HttpRequest, named: Named) -> Self {
+        Self { principal: gate::principal(request), scope: scope(request), named, span: Span::current() }
+    }
 }
 
 /// Which seat a message needs.
@@ -222,8 +228,9 @@ impl Mcp {
             Arc::clone(&turn),
             self.settings.clone(),
         );
-        // On the host's runtime: the tasks of a session outlive the worker's request.
-        let work = async move { service.handle(message).await }.instrument(tracing::Span::current());
+        // On the host's runtime: the tasks of a session outlive the worker's request, and its span.
+        let span = if needs == Needs::Session { Span::none() } else { Span::current() };
+        let work = async move { service.handle(message).await }.instrument(span);
         let answer = AbortOnDropHandle::new(self.runtime.spawn(work)).await.map_err(|_| ApiError::Lost)?;
         match answer.status().as_u16() {
             500.. => Err(self.trouble(&turn, text(answer.into_body()).await)),
@@ -359,7 +366,7 @@ mod tests {
             .insert_header((header::ACCEPT, "application/json"))
             .append_header((header::ACCEPT, EVENT_STREAM))
             .to_http_request();
-        let caller = Caller { principal: gate::principal(&request), scope: scope(&request), named: Named::default() };
+        let caller = Caller::new(&request, Named::default());
         let handed = handed_over(&request, caller, Bytes::from_static(b"{}")).unwrap();
         let mut names: Vec<_> = handed.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
