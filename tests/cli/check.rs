@@ -238,6 +238,8 @@ async fn a_webhook_that_hangs_or_dies_fails_webhooks() {
     assert_fails_only(&checked, "webhooks echo", "it did not answer within 3");
     let checked = check(&with(&json!({"crash_on_webhook": "echo"})), &[]).await;
     assert_fails_only(&checked, "webhooks echo", "it gave no answer that can be sent on (webhook_failed)");
+    let passed = findings(&checked.1, "pass");
+    assert!(passed.iter().any(|(name, _)| name == "webhooks absent"), "judged by itself: {:#}", checked.1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
