@@ -275,6 +275,9 @@ async fn a_plugin_that_must_be_killed_fails_stop() {
 async fn a_flood_of_lines_fails_log() {
     let checked = check(&with(&json!({"flood_stderr": 20_000})), &[]).await;
     assert_fails_only(&checked, "log", "it floods its log: ");
+    let log = checked.1["checks"].as_array().expect("checks").iter().find(|finding| finding["check"] == "log");
+    let left_out = log.and_then(|finding| finding["facts"]["left_out"].as_u64());
+    assert!(left_out.is_some_and(|lines| lines > 1000), "what the host left out is counted: {log:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
