@@ -25,7 +25,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde::Deserialize;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 use utoipa::IntoParams;
 
 use self::{
@@ -49,6 +49,9 @@ use crate::{
 
 /// Where it is.
 const PATH: &str = "/mcp";
+
+/// Where the library takes it to be: it refuses a request that names no host, and is not to judge the client's.
+const ADDRESS: &str = "http://localhost/mcp";
 
 /// The media type of streams.
 const EVENT_STREAM: &str = "text/event-stream";
@@ -98,11 +101,17 @@ async fn serve(
     origin::check(request.headers())?;
     let named =
         Named { task: task_id.unwrap_or_default(), session: session_id.unwrap_or_default(), ..Named::default() };
-    let caller = Caller { principal: gate::principal(&request), scope: scope(&request), named };
+    let caller = Caller::new(&request, named);
     let bounds = Bounds::new(services.limits.mcp_message_bytes, &services.timing);
     let body = body::whole(&request, payload, bounds).await?;
     let needs = if request.method() == Method::POST { needs(&request, &body)? } else { Needs::Nothing };
     services.mcp.answer(handed_over(&request, caller, body)?, needs).await
+}
+
+impl Caller {
+    fn new(request: &HttpRequest, named: Named) -> Self {
+        Self { principal: gate::principal(request), scope: scope(request), named, span: Span::current() }
+    }
 }
 
 /// Which seat a message needs.
@@ -140,7 +149,7 @@ fn needs(request: &HttpRequest, body: &[u8]) -> Result<Needs, Refused> {
 fn handed_over(request: &HttpRequest, caller: Caller, body: Bytes) -> Result<Request<Full<Bytes>>, ApiError> {
     let mut message = Request::builder()
         .method(request.method().as_str())
-        .uri(PATH)
+        .uri(ADDRESS)
         .extension(caller)
         .body(Full::new(body))
         .map_err(ApiError::internal)?;
@@ -182,7 +191,7 @@ impl Mcp {
             .with_sse_retry(None)
             .with_json_response(true)
             .with_max_request_body_bytes(usize::try_from(limits.mcp_message_bytes).unwrap_or(usize::MAX))
-            // `origin` judges both, and every request has the operator's token.
+            // The gate and `origin` judge both, and every request has the operator's token.
             .disable_allowed_hosts()
             .disable_allowed_origins();
         let sweep = Arc::new(AbortOnDropHandle::new(sweep));
@@ -219,8 +228,9 @@ impl Mcp {
             Arc::clone(&turn),
             self.settings.clone(),
         );
-        // On the host's runtime: the tasks of a session outlive the worker's request.
-        let work = async move { service.handle(message).await }.instrument(tracing::Span::current());
+        // On the host's runtime: the tasks of a session outlive the worker's request, and its span.
+        let span = if needs == Needs::Session { Span::none() } else { Span::current() };
+        let work = async move { service.handle(message).await }.instrument(span);
         let answer = AbortOnDropHandle::new(self.runtime.spawn(work)).await.map_err(|_| ApiError::Lost)?;
         match answer.status().as_u16() {
             500.. => Err(self.trouble(&turn, text(answer.into_body()).await)),
@@ -356,11 +366,13 @@ mod tests {
             .insert_header((header::ACCEPT, "application/json"))
             .append_header((header::ACCEPT, EVENT_STREAM))
             .to_http_request();
-        let caller = Caller { principal: gate::principal(&request), scope: scope(&request), named: Named::default() };
+        let caller = Caller::new(&request, Named::default());
         let handed = handed_over(&request, caller, Bytes::from_static(b"{}")).unwrap();
         let mut names: Vec<_> = handed.headers().keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         assert_eq!(names, ["accept", SESSION_ID]);
+        let address = handed.uri();
+        assert_eq!((address.host(), address.path()), (Some("localhost"), PATH), "without a host all are refused");
         assert_eq!(handed.headers().get_all("accept").iter().count(), 2);
         assert!(handed.extensions().get::<Caller>().is_some());
     }

@@ -238,6 +238,8 @@ async fn a_webhook_that_hangs_or_dies_fails_webhooks() {
     assert_fails_only(&checked, "webhooks echo", "it did not answer within 3");
     let checked = check(&with(&json!({"crash_on_webhook": "echo"})), &[]).await;
     assert_fails_only(&checked, "webhooks echo", "it gave no answer that can be sent on (webhook_failed)");
+    let passed = findings(&checked.1, "pass");
+    assert!(passed.iter().any(|(name, _)| name == "webhooks absent"), "judged by itself: {:#}", checked.1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -273,6 +275,9 @@ async fn a_plugin_that_must_be_killed_fails_stop() {
 async fn a_flood_of_lines_fails_log() {
     let checked = check(&with(&json!({"flood_stderr": 20_000})), &[]).await;
     assert_fails_only(&checked, "log", "it floods its log: ");
+    let log = checked.1["checks"].as_array().expect("checks").iter().find(|finding| finding["check"] == "log");
+    let left_out = log.and_then(|finding| finding["facts"]["left_out"].as_u64());
+    assert!(left_out.is_some_and(|lines| lines > 1000), "what the host left out is counted: {log:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -331,7 +336,13 @@ async fn the_table_tells_what_the_json_does_and_the_home_can_be_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ctrl_c_ends_the_check_and_leaves_nothing() {
+async fn ctrl_c_and_a_terminal_that_goes_away_end_the_check_and_leave_nothing() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        ends_the_check(signal).await;
+    }
+}
+
+async fn ends_the_check(signal: Signal) {
     let desk = desk(&with(&json!({"hang_before_handshake": true})).archive().await);
     let mut command = desk.command(env!("CARGO_BIN_EXE_kandev-host"));
     command.args(["plugin", "check", "package.tar.gz"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -343,10 +354,10 @@ async fn ctrl_c_ends_the_check_and_leaves_nothing() {
         async move { line.and_then(|line| i32::try_from(line["start"].as_i64()?).ok()) }
     })
     .await;
-    kill(i32::try_from(child.id()).expect("a pid"), Signal::INT);
+    kill(i32::try_from(child.id()).expect("a pid"), signal);
     let output = child.wait_with_output().expect("the command ends");
     let text = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert_eq!(output.status.code(), Some(1), "{signal:?}: {text}");
     assert!(text.contains("the check was interrupted"), "{text}");
     assert_eq!(temporary(&desk), Vec::<PathBuf>::new());
     assert!(!alive(plugin));

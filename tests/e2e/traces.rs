@@ -11,13 +11,18 @@ use opentelemetry_proto::tonic::{
     trace::v1::Span,
 };
 use prost::Message as _;
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 
-use crate::support::{Guest, Host, Package, Settings, eventually, eventually_some, host::TOKEN};
+use crate::support::{
+    Guest, Host, Package, Settings, callable, eventually, eventually_some,
+    host::TOKEN,
+    mcp::{Session, message, post},
+};
 
 /// A collector that keeps what it gets.
 pub struct Collector {
@@ -147,6 +152,25 @@ async fn webhooks_events_and_host_calls_are_exported_and_a_callers_trace_goes_on
     assert_eq!(attributes(&resource.attributes)["service.name"], "kandev-host");
     let all = format!("{requests:?}");
     assert!(!all.contains("hunter2") && !all.contains(TOKEN), "no query, payload or token is exported");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_in_an_mcp_session_belongs_to_its_own_request_and_none_lasts_as_long_as_the_session() {
+    let collector = Collector::start().await;
+    let host = Host::start_with(settings(&collector.url)).await;
+    host.install(&callable(Guest::Rust, "demo", "1.0.0")).await;
+    let session = Session::begin(&host, "").await;
+    let call = session.request(Method::POST).header("traceparent", format!("00-{TRACE}-{CALLER}-01"));
+    let echo = json!({"name": "demo__echo", "arguments": {"text": "hunter2"}});
+    assert_eq!(post(call, &message(1, "tools/call", echo)).await.status, 200);
+    let tool = collector.span("tool", ("plugin.id", "demo")).await;
+    assert_eq!((hex(&tool.trace_id).as_str(), attributes(&tool.attributes)["tool.name"].as_str()), (TRACE, "echo"));
+    eventually("all three requests are exported while the session is open", || async {
+        let route = |span: &Span| attributes(&span.attributes).get("http.route").cloned();
+        collector.spans().iter().filter(|span| route(span).as_deref() == Some("/mcp")).count() == 3
+    })
+    .await;
+    assert!(!collector.text().contains("hunter2"), "no argument is exported");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -102,7 +102,7 @@ pub enum CheckError {
     /// It does not answer as it should.
     #[error("the host for the check failed: {0}; run it again, with --keep to see its log")]
     Host(String),
-    /// Ctrl-C, or SIGTERM.
+    /// Ctrl-C, SIGTERM, or SIGHUP.
     #[error("the check was interrupted; what it had started is stopped")]
     Interrupted,
     /// The verdict.
@@ -119,7 +119,10 @@ pub async fn run(arguments: Check, output: &Output) -> Result<(), CliError> {
     let settings = settings(&arguments)?;
     let mut report = Report::default();
     output.progress("reading the package");
-    let manifest = package::examine(&arguments.package, &mut report).await?;
+    let manifest = tokio::select! {
+        manifest = package::examine(&arguments.package, &mut report) => manifest?,
+        () = interrupted() => return Err(CheckError::Interrupted.into()),
+    };
     let kept = match &manifest {
         Some(manifest) => in_a_home(&arguments, manifest, &settings, output, &mut report).await?,
         None => None,
@@ -223,11 +226,14 @@ async fn on_a_host(
     stop::check(&mut session).await
 }
 
-/// Ctrl-C or SIGTERM.
+/// Ctrl-C, SIGTERM, or a terminal that goes away: the host has a process group of its own and would live on.
 async fn interrupted() {
-    let Ok(mut term) = signal(SignalKind::terminate()) else { return std::future::pending().await };
+    let (Ok(mut term), Ok(mut hangup)) = (signal(SignalKind::terminate()), signal(SignalKind::hangup())) else {
+        return std::future::pending().await;
+    };
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = term.recv() => {}
+        _ = hangup.recv() => {}
     }
 }

@@ -3,8 +3,11 @@
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// A page of somebody else asks.
-    #[error("pages of the origin {0} may not use this endpoint; clients that are no browsers send no Origin")]
+    /// A page asks whose name somebody else may have lent this machine's address.
+    #[error(
+        "pages of the origin {0} may not use this endpoint: open the host by its IP address or as localhost; clients \
+         that are no browsers send no Origin"
+    )]
     Origin(String),
     /// All places are taken.
     #[error("too many MCP sessions, end one (DELETE) or try again later (limits.mcp_sessions)")]

@@ -14,6 +14,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tracing::{Instrument, Span};
 
 use super::shapes;
 use crate::{
@@ -44,6 +45,8 @@ pub struct Caller {
     pub principal: Principal,
     pub scope: Scope,
     pub named: Named,
+    /// Of the request: a session's own work is in none, and a call belongs to the request that asks for it.
+    pub span: Span,
 }
 
 impl Caller {
@@ -144,8 +147,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = Caller::of(&context.extensions)?;
+        let call = self.desk.call(request, caller).instrument(caller.span.clone());
         tokio::select! {
-            called = self.desk.call(request, caller) => called.map(CallToolResponse::from),
+            called = call => called.map(CallToolResponse::from),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
             () = self.ended.cancelled() => Err(ErrorData::internal_error("the session has ended", None)),
         }

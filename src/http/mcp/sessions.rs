@@ -86,6 +86,12 @@ struct Open {
     _ended: DropGuard,
 }
 
+impl Open {
+    fn is_idle(&self, idle: Duration) -> bool {
+        self.streams == 0 && self.used.elapsed() >= idle
+    }
+}
+
 impl Sessions {
     /// None yet. What they do runs on `runtime`.
     pub fn new(timing: &Timing, limits: &Limits, runtime: Handle) -> Self {
@@ -120,6 +126,10 @@ impl Sessions {
         loop {
             sleep(idle / 4).await;
             for id in self.idle_for(idle) {
+                // Closing the one before may have taken a while.
+                if !self.is_idle(&id, idle) {
+                    continue;
+                }
                 tracing::debug!("an MCP session was closed: nobody used it");
                 // Whatever the library says, its place here is free.
                 let _ = self.close(&id).await;
@@ -129,8 +139,11 @@ impl Sessions {
 
     fn idle_for(&self, idle: Duration) -> Vec<SessionId> {
         let open = lock(&self.open);
-        let unused = open.iter().filter(|(_, session)| session.streams == 0 && session.used.elapsed() >= idle);
-        unused.map(|(id, _)| Arc::clone(id)).collect()
+        open.iter().filter(|(_, session)| session.is_idle(idle)).map(|(id, _)| Arc::clone(id)).collect()
+    }
+
+    fn is_idle(&self, id: &SessionId, idle: Duration) -> bool {
+        lock(&self.open).get(id).is_some_and(|session| session.is_idle(idle))
     }
 
     async fn close(&self, id: &SessionId) -> Result<(), Fault> {
@@ -389,6 +402,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_session_that_takes_nothing_in_time_is_busy() {
+        let sessions = sessions(1);
+        let turn = Turn::new(&sessions, Some(sessions.sit().unwrap()));
+        // Nobody works on its messages.
+        let (id, _transport) = turn.create_session().await.unwrap();
+        let message = serde_json::json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
+        let message: ClientJsonRpcMessage = serde_json::from_value(message).unwrap();
+        assert!(matches!(turn.initialize_session(&id, message).await, Err(Fault::Busy)));
+        assert!(matches!(turn.fault(), Some(Fault::Busy)));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_session_is_idle_without_messages_and_streams() {
         let sessions = sessions(3);
         let (unused, listening) = (begin(&sessions).await, begin(&sessions).await);
@@ -396,7 +421,9 @@ mod tests {
         let idle = Timing::default().mcp_idle;
         sleep(idle).await;
         assert_eq!(sessions.idle_for(idle), [Arc::clone(&unused)]);
+        assert!(sessions.is_idle(&unused, idle) && !sessions.is_idle(&listening, idle));
         sessions.touch(&unused);
+        assert!(!sessions.is_idle(&unused, idle), "it was used since");
         drop(listens);
         assert_eq!(sessions.idle_for(idle), [] as [SessionId; 0]);
         sleep(idle).await;

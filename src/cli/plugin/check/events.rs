@@ -41,6 +41,10 @@ const FOREIGN: &str = "plugin.";
 const GIVEN_UP: &str = "failed and was dropped: ";
 const CRASHED: &str = "crashed or froze under it";
 
+/// Why it gave one up that the plugin survived: the deadline passed, or the plugin said no.
+const LATE: &str = "did not answer within";
+const REFUSED: &str = "the plugin answered";
+
 const IN_TIME: &str = "acknowledge an event within its deadline: take it, answer, and do what lasts longer afterwards";
 const CRASH: &str = "a handler must survive any payload: a plugin that dies is started again and loses time and events";
 const ERROR: &str = "answer an error only for what should be sent again; ignore events that do not concern the plugin";
@@ -144,10 +148,10 @@ async fn deliver(session: &Session<'_>, subject: &str, board: &Board) -> Result<
     let finding = match &fate {
         Fate::Acknowledged => Finding::pass(Topic::Events, format!("{subject} was acknowledged within {}", span(took)))
             .fact("acknowledged_ms", millis(took)),
-        Fate::Failed(note) if note.contains("did not answer within") => {
+        Fate::Failed(note) if note.contains(LATE) => {
             Finding::fail(Topic::Events, format!("{subject} was not acknowledged within {deadline}"), IN_TIME)
         }
-        Fate::Failed(note) if note.contains("the plugin answered") => {
+        Fate::Failed(note) if note.contains(REFUSED) => {
             Finding::warn(Topic::Events, format!("{subject} was answered with an error: {note}"), ERROR)
         }
         Fate::Failed(note) => Finding::fail(Topic::Events, format!("{subject} was lost: {note}"), CRASH),
@@ -171,7 +175,9 @@ async fn fate(session: &Session<'_>, before: &PluginView, begin: Instant) -> Res
         }
         if now.process.failed > before.process.failed {
             let note = session.note(GIVEN_UP).await?.unwrap_or_default();
-            // That the process ended is known a moment after the call that it cost.
+            if !note.contains(LATE) && !note.contains(REFUSED) {
+                session.settle().await?;
+            }
             let now = session.view().await?;
             let ended = !now.is_active() || note.contains(CRASHED);
             return Ok(if ended { Fate::Ended(now.last_error.unwrap_or(note)) } else { Fate::Failed(note) });

@@ -5,6 +5,7 @@ use std::{path::Path, time::Duration};
 use reqwest::Method;
 use serde::Deserialize as _;
 use serde_json::Value;
+use tokio::time::{Instant, sleep};
 
 use super::{
     CheckError,
@@ -81,6 +82,16 @@ impl Session<'_> {
             return Ok(true);
         }
         Ok(self.ask(Method::POST, &["enable"]).await?.status == 200)
+    }
+
+    /// After a call that the plugin may have died of: waits a moment until the host knows, which is later than that the
+    /// call failed. What comes next would be blamed for it.
+    pub async fn settle(&self) -> Result<(), CheckError> {
+        let deadline = Instant::now() + self.timing.farewell;
+        while self.view().await?.is_active() && Instant::now() < deadline {
+            sleep(self.timing.look).await;
+        }
+        Ok(())
     }
 
     /// Why it does not run.

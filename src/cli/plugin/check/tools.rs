@@ -67,6 +67,9 @@ async fn call(session: &Session<'_>, tool: &AgentTool, input: &FullSchema) -> Re
     let path = ["api", "v1", "tools", session.id(), tool.name.as_str()];
     let request = session.api.request(Method::POST, &path).json(&json!({"arguments": {}}));
     let answer = session.api.send(request, session.timing.answer).await?;
+    if matches!(answer.status, 502 | 503) {
+        session.settle().await?;
+    }
     let finding = match answer.status {
         200 if answer.json()["is_error"] == Value::Bool(true) => {
             Finding::pass(Topic::Tools, format!("it says that it could not do it, in {}", span(answer.took)))

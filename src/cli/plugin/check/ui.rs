@@ -40,7 +40,7 @@ pub async fn check(session: &mut Session<'_>) -> Result<(), CheckError> {
         fetch(session, &["bundle"], &bundle).await?;
     }
     for file in files {
-        if file.path.contains("://") {
+        if is_address(file.path) {
             session.add(Finding::skipped(Topic::Ui, "it is an address, not a file").of(file.path));
             continue;
         }
@@ -48,6 +48,11 @@ pub async fn check(session: &mut Session<'_>) -> Result<(), CheckError> {
         fetch(session, &[&["ui"][..], segments.as_slice()].concat(), &file).await?;
     }
     Ok(())
+}
+
+/// An icon may be one; the page gets it as it is.
+fn is_address(path: &str) -> bool {
+    path.contains("://") || path.starts_with("data:")
 }
 
 async fn fetch(session: &mut Session<'_>, place: &[&str], file: &Named<'_>) -> Result<(), CheckError> {
@@ -64,4 +69,15 @@ async fn fetch(session: &mut Session<'_>, place: &[&str], file: &Named<'_>) -> R
     };
     session.add(finding.of(file.path).fact("bytes", answer.body.len()).fact("type", answer.kind));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_not_fetched() {
+        assert!(is_address("https://example.test/icon.svg") && is_address("data:image/svg+xml,<svg/>"));
+        assert!(!is_address("assets/icon.svg") && !is_address("/ui/data.css"));
+    }
 }

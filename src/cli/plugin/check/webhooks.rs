@@ -44,6 +44,9 @@ async fn call(session: &Session<'_>, webhook: &Webhook) -> Result<Finding, Check
         false => session.api.request(Method::GET, &path),
     };
     let answer = session.api.send(request, session.timing.answer).await?;
+    if matches!(answer.status, 502 | 503) && answer.refusal().is_some() {
+        session.settle().await?;
+    }
     Ok(judge(&answer))
 }
 
