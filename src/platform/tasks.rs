@@ -244,7 +244,8 @@ impl Tasks {
     }
 
     /// Deletes the tasks of a tree that the plugin made, all or none; their ids, parts first. No such root: none. Tells
-    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own.
+    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own and keeps
+    /// what it has.
     pub async fn delete_owned_tree(
         &self,
         scope: &Scope,
@@ -252,8 +253,9 @@ impl Tasks {
         root: &str,
     ) -> Result<Vec<String>, PlatformError> {
         let by = By::plugin(plugin).within(scope.clone());
-        let work = |work, begun| async move { delete::delete_owned_tree(&work, begun, plugin, root).await };
-        clearing::delete(&self.store, &by, Holder::Task(root, true), ROWS, work).await
+        let tag = &delete::tag(plugin);
+        let work = |work, begun| async move { delete::delete_owned_tree(&work, begun, tag, root).await };
+        clearing::delete(&self.store, &by, Holder::Owned(root, tag), ROWS, work).await
     }
 }
 
