@@ -65,7 +65,7 @@ impl Installer {
 
     async fn keep_before(&self, before: &PluginRecord) -> Result<(), RegistryError> {
         let (packages, before) = (self.shared.packages.clone(), before.clone());
-        let failed = |error| match error {
+        let failed = |error: BeforeError| match error {
             // The disk may be full, and the operator is told.
             BeforeError::File(error) => RegistryError::from(error),
             other => RegistryError::Storage(other.to_string()),
