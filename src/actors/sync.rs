@@ -295,6 +295,10 @@ fn told(error: &RegistryError, path: &str) -> String {
                  {needs}` with this file, or upload it with accept={needs}"
             )
         }
+        RegistryError::DiskFull(cause) => {
+            tracing::error!(path, cause, "an item of the plugins folder found no room on the disk");
+            error.to_string()
+        }
         RegistryError::Storage(_) | RegistryError::Vault(_) => {
             tracing::error!(path, %error, "an item of the plugins folder failed");
             INTERNAL.to_owned()

@@ -47,8 +47,7 @@ pub async fn admit(
         identify(&request);
     }
     // Who may not ask is not told what may be asked.
-    let allowed = own_page(&http, action).and_then(|()| require_for(&http, action));
-    if let Err(error) = allowed.and_then(|()| query::check(takes, http.query_string())) {
+    if let Err(error) = require_for(&http, action).and_then(|()| query::check(takes, http.query_string())) {
         return Ok(request.into_response(error.error_response()));
     }
     match AssertUnwindSafe(next.call(request)).catch_unwind().await {
@@ -76,6 +75,7 @@ fn own_page(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
 
 /// A decision; a handler asks for a second one, when the action depends on what is asked for.
 pub fn require_for(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
+    own_page(request, action)?;
     require(principal(request), action)
 }
 

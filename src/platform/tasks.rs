@@ -25,11 +25,14 @@ use crate::{
             repository::{Repository, RepositoryFields},
             session::SessionSummary,
             task::{NewTask, RepositoryDraft, RepositoryRef, Task, TaskFilter, TaskPatch, TaskRepository},
-            workflow::Step,
+            workflow::{Destination, Step},
             workspace::Workspace,
         },
     },
-    store::platform::{Holder, PlatformStore, TaskQuery, Work},
+    store::{
+        db::DbFault,
+        platform::{Holder, PlatformStore, TaskQuery, Work},
+    },
 };
 
 /// Said when an agent is wanted for a new task: starting one is fire and forget, the task is there.
@@ -142,9 +145,21 @@ impl Tasks {
     /// agent is not started: the log says so, and the edges do by [`NO_AGENTS`].
     pub async fn create(&self, by: &By, new: &NewTask) -> Result<Created, PlatformError> {
         new.check()?;
+        let looked = self.store.destination(&by.scope, &new.workspace_id, &new.workflow_id).await?;
+        self.create_at(by, new, looked).await
+    }
+
+    /// As [`Self::create`], which has looked where the task goes. What closes after that look may still take the task, as if
+    /// it had come just before; what is gone does not.
+    pub(super) async fn create_at(
+        &self,
+        by: &By,
+        new: &NewTask,
+        looked: Option<Destination>,
+    ) -> Result<Created, PlatformError> {
         let id = &super::new_id();
         // Once: work that is done again, since what it needs had gone meanwhile, looks itself.
-        let looked = Mutex::new(Some(self.store.destination(&by.scope, &new.workspace_id, &new.workflow_id).await?));
+        let looked = Mutex::new(Some(looked));
         let looked = || looked.lock().unwrap_or_else(PoisonError::into_inner).take();
         let work = |work| {
             let looked = looked();
@@ -229,7 +244,8 @@ impl Tasks {
     }
 
     /// Deletes the tasks of a tree that the plugin made, all or none; their ids, parts first. No such root: none. Tells
-    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own.
+    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own and keeps
+    /// what it has.
     pub async fn delete_owned_tree(
         &self,
         scope: &Scope,
@@ -237,8 +253,9 @@ impl Tasks {
         root: &str,
     ) -> Result<Vec<String>, PlatformError> {
         let by = By::plugin(plugin).within(scope.clone());
-        let work = |work, begun| async move { delete::delete_owned_tree(&work, begun, plugin, root).await };
-        clearing::delete(&self.store, &by, Holder::Task(root, true), ROWS, work).await
+        let tag = &delete::tag(plugin);
+        let work = |work, begun| async move { delete::delete_owned_tree(&work, begun, tag, root).await };
+        clearing::delete(&self.store, &by, Holder::Owned(root, tag), ROWS, work).await
     }
 }
 
@@ -291,11 +308,17 @@ async fn repository_of(work: &Work, workspace_id: &str, fields: RepositoryFields
     if let Some(known) = work.repository_of_provider(workspace_id, &fields).await? {
         return Ok(known);
     }
-    work.get::<Workspace>(workspace_id).await?;
+    held(work, workspace_id).await?;
     match work.repository_of_provider(workspace_id, &fields).await? {
         Some(added) => Ok(added),
         None => super::repositories::create(work, workspace_id, fields).await,
     }
+}
+
+/// A workspace that was there when it was looked at, locked. When it has gone since, the work is done again, and looks again.
+async fn held(work: &Work, id: &str) -> Result<Workspace, PlatformError> {
+    let gone = || DbFault::Conflict(format!("workspace \"{id}\" has just been deleted"));
+    Ok(work.find::<Workspace>(id).await?.ok_or_else(gone)?)
 }
 
 /// Something that a task shows has changed: tells `task.updated`.

@@ -10,6 +10,7 @@ mod large;
 mod once;
 mod paging;
 mod parallel;
+mod placing;
 mod scope;
 mod seed;
 mod sessions;

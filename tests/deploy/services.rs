@@ -98,6 +98,19 @@ fn the_proxy_lets_pass_what_the_host_accepts_and_waits_longer_than_the_host() {
 }
 
 #[test]
+fn live_connections_streams_and_the_hosts_name_pass_the_proxy() {
+    let (set, timing) = (nginx("proxy_set_header"), Timing::default());
+    for header in ["Upgrade $http_upgrade", "Connection $kandev_connection"] {
+        assert!(set.iter().any(|line| line == header), "{header}: {set:?}");
+    }
+    let names: Vec<_> = set.iter().filter(|line| line.starts_with("Host ")).collect();
+    assert_eq!(names, ["Host $http_host"; 2], "with the port, as the Origin of a page has it");
+    assert_eq!(nginx("proxy_buffering"), ["off"]);
+    let silence = seconds(&nginx("proxy_read_timeout")[0]);
+    assert!(silence > timing.ws_ping && silence > timing.mcp_keep_alive);
+}
+
+#[test]
 fn braces_of_the_proxy_example_match_and_every_line_ends() {
     let text = read("deploy/nginx.conf");
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

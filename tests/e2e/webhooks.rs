@@ -390,6 +390,24 @@ async fn who_may_call_what_and_when() {
     assert_eq!(host.anonymous(Method::GET, &hook("echo")).await.expect(404)["code"], "plugin_not_found");
 }
 
+/// Providers may send what they like; who needs the login is held to the origin as on every route (field case 81).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pages_of_other_origins_reach_public_webhooks_and_nothing_that_needs_the_token() {
+    let host = with_demo(Guest::Rust).await;
+    let login = login();
+    let login = login.as_str();
+    for origin in ["Origin: https://evil.test", "Origin: null"] {
+        assert_eq!(echoed(&host, "POST", "echo", &[origin], b"x").await["method"], "POST");
+        for (method, target) in [("POST", hook("big")), ("GET", "/metrics".to_owned())] {
+            let refused = exchange(&host, request(method, &target, &[login, origin], b"")).await;
+            refused.expect_error(403, "foreign_origin");
+        }
+    }
+    assert_eq!(calls(&host), 2);
+    let own = exchange(&host, request("POST", &hook("big"), &[login, "Origin: https://kandev.test"], b"x")).await;
+    assert_eq!(own.status, 200, "{own:?}");
+}
+
 /// Field case 67: what the manifest says of the method is for the plugin to hold callers to.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_webhook_for_post_is_called_with_get_too_and_with_nothing_else() {

@@ -19,6 +19,7 @@ use crate::{
         upgrade::{ChangeKind, HOST_TROUBLE, LastUpgrade, NOT_PLACED, Outcome},
     },
     failpoint,
+    store::packages::BeforeError,
 };
 
 /// One change of a plugin's version.
@@ -61,7 +62,12 @@ impl Installer {
 
     async fn keep_before(&self, before: &PluginRecord) -> Result<(), RegistryError> {
         let (packages, before) = (self.shared.packages.clone(), before.clone());
-        blocking(move || packages.keep_before(&before).map_err(|error| RegistryError::Storage(error.to_string()))).await
+        let failed = |error: BeforeError| match error {
+            // The disk may be full, and the operator is told.
+            BeforeError::File(error) => RegistryError::from(error),
+            other => RegistryError::Storage(other.to_string()),
+        };
+        blocking(move || packages.keep_before(&before).map_err(failed)).await
     }
 
     /// The registry goes on trying to write what it holds, so it must not hold the note of a change that does not come.

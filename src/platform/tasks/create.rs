@@ -1,6 +1,6 @@
 //! A new task: where it goes unless its maker says, what it inherits, and what it is refused for (host-data.md §6.1).
 
-use super::{Created, resolved};
+use super::{Created, held, resolved};
 use crate::{
     domain::{
         clean::single_line,
@@ -18,8 +18,8 @@ use crate::{
     store::platform::Work,
 };
 
-/// Makes the task; the checks that need no row were made. `looked` is what `PlatformStore::destination` said just before; without
-/// it the work looks itself.
+/// Makes the task; the checks that need no row were made. `looked` is what `PlatformStore::destination` said before; without it
+/// the work looks itself. What has gone since then is a conflict, so that the work is done again and looks itself.
 pub(super) async fn create(
     work: &Work,
     by: &By,
@@ -36,7 +36,11 @@ pub(super) async fn create(
     }
     // Locked when the task takes a number or an external id in it, so that nobody takes the same.
     let taken = numbers_tasks || !new.external_id.is_empty();
-    let workspace = if taken { Some(work.get::<Workspace>(&workspace_id).await?) } else { None };
+    let workspace = if taken { Some(held(work, &workspace_id).await?) } else { None };
+    if let Some(workspace) = &workspace {
+        // It may have been closed since it was looked at.
+        workspace.expect_open()?;
+    }
     if !new.external_id.is_empty()
         && let Some(task) = work.task_by_external_id(&workspace_id, &new.external_id).await?
     {

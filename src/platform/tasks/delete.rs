@@ -47,33 +47,37 @@ pub(super) async fn owned_tree(
     root: &str,
 ) -> Result<Vec<Task>, PlatformError> {
     let root = store.task(scope, root).await?;
-    Ok(plugins_tree(Source::Store(store), plugin, root).await?.tasks)
+    Ok(plugins_tree(Source::Store(store), &tag(plugin), root).await?.tasks)
 }
 
 pub(super) async fn delete_owned_tree(
     work: &Work,
     begun: Begun,
-    plugin: &PluginId,
+    tag: &str,
     root: &str,
 ) -> Result<Vec<String>, PlatformError> {
     if work.find::<Task>(root).await?.is_none() {
         return Ok(Vec::new());
     }
-    let Tree { tasks, others } = plugins_tree(Source::Work(work), plugin, work.task(root).await?).await?;
+    let Tree { tasks, others } = plugins_tree(Source::Work(work), tag, work.task(root).await?).await?;
     begun.before(|| if others.is_empty() { Ok(()) } else { Err(Refusal::MixedTree) })?;
-    clearing::refuse_large(work, Holder::Task(root, true), ROWS).await?;
+    clearing::refuse_large(work, Holder::Owned(root, tag), ROWS).await?;
     make_roots(work, others).await?;
     let last_first: Vec<_> = tasks.iter().rev().collect();
     remove(work, &last_first, |_| None).await?;
     Ok(tasks.into_iter().rev().map(|task| task.id).collect())
 }
 
-async fn plugins_tree(source: Source<'_>, plugin: &PluginId, root: Task) -> Result<Tree, PlatformError> {
-    let tag = Author::Plugin(plugin.clone()).tag();
-    if root.source() != tag.as_deref() {
+/// The source of what a plugin makes.
+pub(super) fn tag(plugin: &PluginId) -> String {
+    Author::Plugin(plugin.clone()).tag().unwrap_or_default()
+}
+
+async fn plugins_tree(source: Source<'_>, tag: &str, root: Task) -> Result<Tree, PlatformError> {
+    if root.source() != Some(tag) {
         return Err(Refusal::ForeignTree.into());
     }
-    Tree::read(source, root, |task| task.source() == tag.as_deref()).await
+    Tree::read(source, root, |task| task.source() == Some(tag)).await
 }
 
 /// Where a tree is read.

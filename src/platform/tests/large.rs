@@ -16,7 +16,7 @@ use crate::{
             DbFault,
             tests::{on_both_databases, tamper},
         },
-        platform::Once,
+        platform::{Holder, Once, Work},
     },
 };
 
@@ -227,6 +227,31 @@ async fn a_deletion_that_has_begun_is_not_refused_because_the_task_changes(db: D
     assert_eq!(world.told(0).await.last().map(String::as_str), Some("task.deleted"));
 }
 
+/// Somebody else's part may come while the tree of a plugin goes: it stays, with its messages.
+async fn what_is_emptied_of_a_plugins_tree_is_the_plugins(db: Db) {
+    let world = World::new(db.clone());
+    let workspace = world.workspace("one").await;
+    let acme = plugin("acme");
+    let root = world.made(&By::plugin(&acme), &titled("root")).await;
+    let part = NewTask { parent_id: root.id.clone(), ..titled("part") };
+    let own = world.made(&By::plugin(&acme), &part).await;
+    let other = world.made(&By::operator(), &part).await;
+    for task in [&root, &own, &other] {
+        filled(&db, &world, task, 3).await;
+    }
+    let root = &root.id;
+    let clear = |work: Work| async move {
+        let holder = Holder::Owned(root, "plugin:acme");
+        let before = work.is_large(holder, 7).await?;
+        let more = work.clear_some(holder, 100).await?.more;
+        Ok((before, more, work.is_large(holder, 0).await?))
+    };
+    assert_eq!(world.store.write(&Scope::All, None, clear).await, Ok((true, false, false)));
+    assert_eq!(sizes(&world, &workspace).await, [3, 3, 4]);
+    let left = world.store.messages(&Scope::All, &MessageFilter::default(), true, &PageRequest::default()).await;
+    assert!(left.unwrap().items.iter().all(|message| message.task_id == other.id));
+}
+
 async fn a_large_workspace_loses_nothing_to_a_deletion_that_is_refused(db: Db) {
     let (world, large, _) = seeded(db).await;
     let workspaces = &world.platform.workspaces;
@@ -258,5 +283,6 @@ on_both_databases!(
     a_host_that_stops_ends_a_large_deletion_between_two_transactions,
     a_task_with_very_many_messages_goes_with_its_parts_and_others_write_meanwhile,
     a_deletion_that_has_begun_is_not_refused_because_the_task_changes,
+    what_is_emptied_of_a_plugins_tree_is_the_plugins,
     a_large_workspace_loses_nothing_to_a_deletion_that_is_refused,
 );

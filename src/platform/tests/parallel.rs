@@ -15,6 +15,7 @@ use crate::{
         session::NewSession,
         task::{RepositoryDraft, RepositoryRef, TaskFilter, TaskPatch},
         words::{AuthorType, MessageType},
+        workflow::WorkflowDraft,
     },
     store::db::tests::on_both_databases,
 };
@@ -224,6 +225,39 @@ async fn what_happens_later_to_a_row_has_a_later_time(db: Db) {
     assert!(first.as_ref().unwrap() < second.as_ref().unwrap(), "{first:?} {second:?}");
 }
 
+/// Who orders steps holds them: what pulled from a step that is deleted meanwhile does not pull from it again.
+async fn steps_that_are_ordered_forget_a_step_that_is_deleted_meanwhile(db: Db) {
+    let world = World::new(db);
+    let workspace = world.workspace("one").await;
+    let (_, steps) = world.board(&workspace).await;
+    let (workflows, by) = (&world.platform.workflows, &By::operator());
+    let named = WorkflowDraft { name: Some("second".to_owned()), ..WorkflowDraft::default() };
+    let second = &workflows.create(by, &workspace.id, &named, None).await.unwrap().id;
+    let pulling = StepDraft { pull_from_step_id: Some(steps[1].id.clone()), ..step_named("far") };
+    let far = workflows.create_step(by, second, &pulling).await.unwrap();
+    let (begun, gone) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let order = world.store.write(&Scope::All, None, |work| {
+        let (begun, gone) = (begun.clone(), gone.clone());
+        async move {
+            let mut all = work.steps_of(second).await?;
+            begun.notify_one();
+            // The other one cannot end before this one does.
+            let _ = tokio::time::timeout(WAIT, gone.notified()).await;
+            all[0].position = 7;
+            work.update(&all[0]).await
+        }
+    });
+    let delete = async {
+        begun.notified().await;
+        let deleted = workflows.delete_step(by, &steps[1].id, None).await;
+        gone.notify_one();
+        deleted
+    };
+    assert_eq!(tokio::join!(order, delete), (Ok(()), Ok(())));
+    let found = workflows.step(&Scope::All, &far.id).await.unwrap();
+    assert_eq!((found.pull_from_step_id, found.position), (None, 7));
+}
+
 const WAIT: Duration = Duration::from_millis(300);
 
 on_both_databases!(
@@ -231,4 +265,5 @@ on_both_databases!(
     many_who_name_the_same_new_remote_or_agent_make_it_once,
     a_task_and_the_deletion_of_its_step_or_workflow_or_workspace_meet_lawfully,
     what_happens_later_to_a_row_has_a_later_time,
+    steps_that_are_ordered_forget_a_step_that_is_deleted_meanwhile,
 );

@@ -276,6 +276,54 @@ async fn sessions_of_hidden_tasks_are_shown_by_task_id_only_and_never_counted(db
     assert_eq!((shown, counted), (2, 2));
 }
 
+async fn a_search_finds_what_its_session_says_the_newest_first_and_a_to_z_in_any_case(db: Db) {
+    let world = World::new(db);
+    world.workspace("one").await;
+    let task = world.task("x").await;
+    let (session, elsewhere) = (session_of(&world, &task.id).await, session_of(&world, &task.id).await);
+    let mut said = Vec::new();
+    let large = format!("{}-SHED", "x".repeat(20_000));
+    for (session, content) in [
+        (&session, "Shed 100% ÄRGER"),
+        (&session, r"a\b_c"),
+        (&elsewhere, "the other shed"),
+        (&session, large.as_str()),
+    ] {
+        let message = message_in(&session.id, content);
+        said.push(world.platform.messages.add(&By::operator(), &message).await.unwrap());
+    }
+    let search = async |scope: &Scope, text: &str, page: &PageRequest| {
+        let found = world.platform.messages.search(scope, &session.id, text, page).await;
+        found.map(|(page, total)| (page.items, page.next_cursor, total))
+    };
+    let all = PageRequest::default();
+    let (first, odd, large) = (&said[0], &said[1], &said[3]);
+    for (text, expected) in [
+        ("shed", vec![large, first]),
+        ("SHED", vec![large, first]),
+        ("0% Ä", vec![first]),
+        ("Ärger", vec![first]),
+        ("ärger", vec![]),
+        (r"\", vec![odd]),
+        ("_", vec![odd]),
+        ("%", vec![first]),
+        ("none", vec![]),
+    ] {
+        let (found, cursor, total) = search(&Scope::All, text, &all).await.unwrap();
+        assert_eq!((found.iter().collect::<Vec<_>>(), cursor), (expected.clone(), None), "{text}");
+        assert_eq!(total, expected.len() as u64, "{text}");
+    }
+    let (found, cursor, total) = search(&Scope::All, "shed", &PageRequest::new(1, "")).await.unwrap();
+    assert_eq!((found, total), (vec![large.clone()], 2));
+    let rest = PageRequest::new(1, &cursor.unwrap());
+    assert_eq!(search(&Scope::All, "shed", &rest).await.unwrap(), (vec![first.clone()], None, 2));
+    let nowhere = Scope::Workspaces(Vec::new());
+    assert_eq!(search(&nowhere, "shed", &all).await.unwrap(), (Vec::new(), None, 0));
+    assert_eq!(refused(search(&Scope::All, "", &all).await), Refusal::Required("query"));
+    assert_eq!(refused(search(&Scope::All, "a\0", &all).await), Refusal::ZeroByte("query"));
+    assert_eq!(refused(search(&Scope::All, &"x".repeat(2049), &all).await).class(), Class::Invalid);
+}
+
 on_both_databases!(
     a_session_remembers_its_profile_and_the_first_is_primary,
     a_sessions_changes_are_told_with_the_old_state,
@@ -283,4 +331,5 @@ on_both_databases!(
     hidden_text_is_kept_and_never_told,
     messages_are_chosen_by_session_task_type_and_time_in_utc,
     sessions_of_hidden_tasks_are_shown_by_task_id_only_and_never_counted,
+    a_search_finds_what_its_session_says_the_newest_first_and_a_to_z_in_any_case,
 );

@@ -35,6 +35,8 @@ pub enum Holder<'a> {
     Workspace(&'a str),
     /// What is in the sessions of a task; `true`: in those of its parts too.
     Task(&'a str, bool),
+    /// What is in the sessions of a task and of those of its parts that have this source.
+    Owned(&'a str, &'a str),
     /// What is in a session.
     Session(&'a str),
 }
@@ -153,10 +155,21 @@ fn sessions_of(holder: Holder<'_>) -> Select<task_session::Entity> {
         Holder::Session(id) => sessions.filter(Column::Id.eq(id)),
         Holder::Task(id, false) => sessions.filter(Column::TaskId.eq(id)),
         Holder::Task(id, true) => {
-            let parts = task::Entity::find().select_only().column(task::Column::Id);
-            let parts = parts.filter(task::Column::ParentId.eq(id)).into_query();
-            sessions.filter(Column::TaskId.eq(id).or(Column::TaskId.in_subquery(parts)))
+            sessions.filter(Column::TaskId.eq(id).or(Column::TaskId.in_subquery(parts(id, None))))
         }
+        Holder::Owned(id, source) => {
+            sessions.filter(Column::TaskId.eq(id).or(Column::TaskId.in_subquery(parts(id, Some(source)))))
+        }
+    }
+}
+
+/// Ids of the parts of a task, of all or of those with a source.
+fn parts(id: &str, source: Option<&str>) -> SelectStatement {
+    use task::{Column, Entity};
+    let parts = Entity::find().select_only().column(Column::Id).filter(Column::ParentId.eq(id));
+    match source {
+        None => parts.into_query(),
+        Some(source) => parts.filter(Column::Source.eq(source)).into_query(),
     }
 }
 
