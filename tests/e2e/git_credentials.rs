@@ -91,7 +91,7 @@ on_both!(a_token_gives_the_credential_of_its_repository_and_opens_nothing_else, 
     assert_eq!(ask(&host, &token, lines).await.expect(400)["code"], "invalid_payload");
     assert_eq!(host.calls("forge").len(), 6, "none of those reached the plugin");
 
-    for path in ["/api/plugins", "/api/v1/tasks", "/metrics", &board.tokens(), "/api/v1/secrets"] {
+    for path in ["/api/plugins", "/api/v1/workspaces", "/metrics", &board.tokens(), "/api/v1/secrets"] {
         assert_eq!(host.with_token(&token, Method::GET, path).await.status, 401, "{path}");
     }
     assert_eq!(host.with_token(&token, Method::POST, &board.tokens()).await.status, 401);
