@@ -11,7 +11,6 @@ use crate::{
             task::{Launch, NewTask, Task, TaskRepository, check_title, stored_metadata},
             words::{Origin, PlanMode, Priority, TaskState},
             workflow::{Destination, Lane},
-            workspace::Workspace,
         },
     },
     platform::{By, PlatformError, new_id},
