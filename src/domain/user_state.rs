@@ -16,6 +16,9 @@ use super::clean::quote;
 /// publishes nothing below `plugin.`.
 pub const SUBJECT: &str = "plugin.user-state.updated";
 
+/// The key of a change's moment in its event ([`Change::updated_at`]).
+pub const STAMP: &str = "updatedAt";
+
 /// Longest id of a scope or key, in bytes.
 const MAX_NAME_BYTES: usize = 128;
 

@@ -31,10 +31,12 @@ use crate::{
         id::PluginId,
         platform::{Scope, event, refusal::Refusal},
         subject::Subject,
+        user_state::Stamp,
     },
     store::{
         db::DbFault,
         platform::{Entry, Once, PlatformError, PlatformStore, Work},
+        user_state::EntryWrite,
     },
 };
 
@@ -85,8 +87,10 @@ pub struct EventWriter {
 /// An event that waits, and who waits for it.
 struct Request {
     entry: Entry,
+    /// What it tells of, when that is done together with it.
+    write: Option<EntryWrite>,
     size: u64,
-    answer: oneshot::Sender<Result<(), DbFault>>,
+    answer: oneshot::Sender<Result<Option<Stamp>, DbFault>>,
     /// Given back when it is written.
     room: OwnedSemaphorePermit,
 }
@@ -115,7 +119,14 @@ impl EventWriter {
     /// Publishes an event; its id when it is in the log.
     pub async fn publish(&self, event: NewEvent) -> Result<Uuid, WriteError> {
         self.bus.check(event.payload.as_ref())?;
-        self.write(event).await
+        self.write(event, None).await.map(|(id, _)| id)
+    }
+
+    /// Does a write and publishes the event that tells of it, both or neither. The write's stamp when both are committed;
+    /// none when the write did not pass.
+    pub async fn publish_with(&self, event: NewEvent, write: EntryWrite) -> Result<Option<Stamp>, WriteError> {
+        self.bus.check(event.payload.as_ref())?;
+        self.write(event, Some(write)).await.map(|(_, stamp)| stamp)
     }
 
     /// Publishes an event once for a key; its id when it is in the log, and the same id when it is asked again. It is
@@ -146,7 +157,7 @@ impl EventWriter {
     pub async fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<Uuid, WriteError> {
         let subject = self.bus.subject_of(emitter, name)?;
         self.bus.check(payload.as_ref())?;
-        self.write(NewEvent { subject, workspace_id: String::new(), payload }).await
+        self.write(NewEvent { subject, workspace_id: String::new(), payload }, None).await.map(|(id, _)| id)
     }
 
     /// What was done since the start.
@@ -159,10 +170,12 @@ impl EventWriter {
         self.queue.max_capacity() - self.queue.capacity()
     }
 
-    async fn write(&self, NewEvent { subject, workspace_id, payload }: NewEvent) -> Result<Uuid, WriteError> {
+    async fn write(&self, event: NewEvent, write: Option<EntryWrite>) -> Result<(Uuid, Option<Stamp>), WriteError> {
+        let NewEvent { subject, workspace_id, payload } = event;
         let deadline = Instant::now() + self.timeout;
         let payload = payload.unwrap_or_default();
         let size = (subject.as_str().len() + payload.encoded_len()) as u64;
+        let size = size + write.as_ref().map_or(0, EntryWrite::size);
         // One that is larger than all room has it for itself.
         let cost = u32::try_from(size.div_ceil(KIB)).unwrap_or(u32::MAX).min(self.all_bytes);
         let room = async {
@@ -175,9 +188,9 @@ impl EventWriter {
         let event = logged(subject, workspace_id, payload);
         let entry = Entry { id, event, about: None, at: OffsetDateTime::now_utc() };
         let (answer, answered) = oneshot::channel();
-        place.send(Request { entry, size, answer, room: bytes });
+        place.send(Request { entry, write, size, answer, room: bytes });
         match timeout_at(deadline, answered).await {
-            Ok(Ok(result)) => Ok(result.map(|()| id)?),
+            Ok(Ok(result)) => Ok(result.map(|stamp| (id, stamp))?),
             Ok(Err(_)) => Err(WriteError::Stopping),
             Err(_) => Err(WriteError::TooLate(self.timeout)),
         }

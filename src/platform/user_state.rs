@@ -1,7 +1,8 @@
 //! What plugins keep in the browser for each user (contract/rest.md §8): the entries, and telling of their changes.
 //!
 //! A change is in the event log when it is answered, as `plugin.user-state.updated` with the user and never with the
-//! value. Who wants to show it to that user's connections follows the bus ([`EventBusHandle::listen`] with
+//! value. A written value goes into the database in the transaction of its event, together with what others write just then.
+//! Who wants to show it to that user's connections follows the bus ([`EventBusHandle::listen`] with
 //! [`user_state::SUBJECT`]); plugins that subscribe to the subject get it as the contract has it (events.md §8).
 //!
 //! [`EventBusHandle::listen`]: crate::actors::events::EventBusHandle::listen
@@ -9,7 +10,7 @@
 use kandev_proto::struct_from_json;
 use serde_json::Value;
 
-use super::event_writer::EventWriter;
+use super::event_writer::{EventWriter, WriteError};
 use crate::{
     actors::events::NewEvent,
     domain::{
@@ -17,7 +18,10 @@ use crate::{
         tenancy::Tenancy,
         user_state::{self, Change, Place, Scope, Stamp},
     },
-    store::user_state::{Owner, UserEntry, UserStateError, UserStateStore},
+    store::{
+        db::DbFault,
+        user_state::{Owner, UserEntry, UserStateError, UserStateStore},
+    },
 };
 
 /// The service; clones are the same.
@@ -62,9 +66,10 @@ impl UserStates {
         put: Put,
         tenancy: &Tenancy,
     ) -> Result<Stamp, UserStateError> {
-        let stamp = self.store.put(owner, place, &put.value, put.since, tenancy).await?;
-        self.tell(change(owner, place, stamp, put.writer, false)).await;
-        Ok(stamp)
+        let write = self.store.prepare(owner, place, &put.value, put.since);
+        let event = event_of(&change(owner, place, write.at(), put.writer, false))?;
+        let written = self.events.publish_with(event, write).await?;
+        self.store.outcome(owner, place, put.since, written, tenancy).await
     }
 
     /// Removes an entry; one that is not there is removed already, and told of all the same.
@@ -76,18 +81,31 @@ impl UserStates {
 
     /// The change is made and stays, whatever becomes of its news: who missed them sees it when he reads again.
     async fn tell(&self, change: Change) {
-        let told = match (Subject::new(user_state::SUBJECT), serde_json::to_value(&change)) {
-            (Ok(subject), Ok(Value::Object(payload))) => {
-                let payload = Some(struct_from_json(payload));
-                let event = NewEvent { subject, workspace_id: String::new(), payload };
-                self.events.publish(event).await.map(drop).map_err(|error| error.to_string())
-            }
-            (subject, payload) => Err(format!("{subject:?} {payload:?}")),
-        };
-        if let Err(error) = told {
-            tracing::warn!(plugin.id = %change.plugin_id, error, "a change of a user's state is not told");
+        let told = async { Ok::<_, UserStateError>(self.events.publish(event_of(&change)?).await?) };
+        if let Err(error) = told.await {
+            tracing::warn!(plugin.id = %change.plugin_id, %error, "a change of a user's state is not told");
         }
     }
+}
+
+impl From<WriteError> for UserStateError {
+    fn from(error: WriteError) -> Self {
+        Self::Database(match error {
+            WriteError::Database(fault) => fault,
+            WriteError::Full | WriteError::TooLate(_) | WriteError::Stopping => DbFault::Unavailable(error.to_string()),
+            WriteError::Refused(_) | WriteError::Key(_) => DbFault::Statement(error.to_string()),
+        })
+    }
+}
+
+fn event_of(change: &Change) -> Result<NewEvent, UserStateError> {
+    let bad = |what: &dyn std::fmt::Display| DbFault::Statement(format!("a change cannot be told: {what}"));
+    let subject = Subject::new(user_state::SUBJECT).map_err(|error| bad(&error))?;
+    let payload = match serde_json::to_value(change).map_err(|error| bad(&error))? {
+        Value::Object(payload) => struct_from_json(payload),
+        other => return Err(bad(&other).into()),
+    };
+    Ok(NewEvent { subject, workspace_id: String::new(), payload: Some(payload) })
 }
 
 fn change(owner: Owner<'_>, place: &Place, at: Stamp, writer_id: String, deleted: bool) -> Change {

@@ -3,7 +3,8 @@
 //!
 //! A write is one statement that holds all of its conditions: that nobody wrote since the version the writer has seen,
 //! and that the quota has room. Of two writers who saw the same version the database lets one through, however close
-//! they come; nobody meets "database is locked", and nothing is read first that may be old by the time of the write.
+//! they come; nobody meets "database is locked", and nothing is read first that may be old by the time of the write. It is
+//! done in the transaction that writes of it into the event log (`platform::event_writer`).
 //! Calls are repeated when their connection is lost (`Db::repeat`): a write that took effect before the answer was lost
 //! finds its own stamp and counts as done.
 
@@ -119,6 +120,39 @@ impl MayBeFault for UserStateError {
     }
 }
 
+/// One write, for a transaction of many.
+#[derive(Debug, Clone)]
+pub struct EntryWrite {
+    values: Vec<SqlValue>,
+    size: u64,
+    at: Stamp,
+}
+
+impl EntryWrite {
+    /// The stamp that the entry gets, unless it has a later one already.
+    pub fn at(&self) -> Stamp {
+        self.at
+    }
+
+    /// Bytes of the entry.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Does it; the stamp, or none when a condition is not met.
+    pub(super) async fn run(&self, transaction: &DatabaseTransaction) -> Result<Option<Stamp>, DbErr> {
+        let backend = transaction.get_database_backend();
+        if backend == DbBackend::Postgres {
+            let whose: Vec<_> = self.values.iter().take(2).cloned().collect();
+            transaction.execute_raw(Statement::from_sql_and_values(backend, LOCK, whose)).await?;
+        }
+        let put = Statement::from_sql_and_values(backend, PUT, self.values.clone());
+        // All rows are asked for, one at most comes: only a statement that is read to its end is over on SQLite.
+        let rows = transaction.query_all_raw(put).await?;
+        rows.first().map(|row| row.try_get_by_index(0).map(Stamp)).transpose()
+    }
+}
+
 impl UserStateStore {
     /// A store with the host's limits.
     pub fn new(db: Db, limits: &Limits) -> Self {
@@ -155,24 +189,30 @@ impl UserStateStore {
         Ok(entries)
     }
 
-    /// Sets an entry's value; with `since` only if nobody wrote it after that. Its new stamp.
+    /// A write of an entry's value, with `since` only if nobody wrote it after that: for the transaction in which it is told
+    /// of too.
+    pub fn prepare(&self, owner: Owner<'_>, place: &Place, value: &Value, since: Option<Stamp>) -> EntryWrite {
+        let value = value.to_string();
+        let size = place.size() + owner.user.len() + value.len() + ENTRY_BYTES;
+        let quota = i64::try_from(self.quota).unwrap_or(i64::MAX);
+        let at = self.now();
+        let mut values = place_of(owner, place).to_vec();
+        values.extend([value.into(), (size as i64).into(), at.0.into(), quota.into(), since.map(|at| at.0).into()]);
+        EntryWrite { values, size: size as u64, at }
+    }
+
+    /// What became of a write that was done: its stamp, or why it did not pass.
     ///
     /// # Errors
-    /// [`UserStateError`]; nothing was written then, but when the answer of the database was lost.
-    pub async fn put(
+    /// [`UserStateError`]; nothing is written then.
+    pub async fn outcome(
         &self,
         owner: Owner<'_>,
         place: &Place,
-        value: &Value,
         since: Option<Stamp>,
+        written: Option<Stamp>,
         tenancy: &Tenancy,
     ) -> Result<Stamp, UserStateError> {
-        let value = value.to_string();
-        let size = (place.size() + owner.user.len() + value.len() + ENTRY_BYTES) as i64;
-        let quota = i64::try_from(self.quota).unwrap_or(i64::MAX);
-        let mut values = place_of(owner, place).to_vec();
-        values.extend([value.into(), size.into(), self.now().0.into(), quota.into(), since.map(|at| at.0).into()]);
-        let written = self.db.repeat(|| self.write(owner, values.clone())).await?;
         let Some(stamp) = written else { return Err(self.reason(owner, place, since).await?) };
         self.unless_over(owner, place, stamp, tenancy).await?;
         Ok(stamp)
@@ -188,23 +228,6 @@ impl UserStateStore {
         };
         self.db.repeat(work).await?;
         Ok(at)
-    }
-
-    async fn write(&self, owner: Owner<'_>, values: Vec<SqlValue>) -> Result<Option<Stamp>, UserStateError> {
-        let backend = self.db.writer().get_database_backend();
-        let put = Statement::from_sql_and_values(backend, PUT, values);
-        // All rows are asked for, one at most comes: only a statement that is read to its end is over on SQLite.
-        let rows = if backend == DbBackend::Postgres {
-            let transaction = self.db.begin_write().await?;
-            let whose = [owner.plugin.as_str(), owner.user].map(SqlValue::from);
-            transaction.execute_raw(Statement::from_sql_and_values(backend, LOCK, whose)).await?;
-            let rows = transaction.query_all_raw(put).await?;
-            transaction.commit().await?;
-            rows
-        } else {
-            self.db.writer().query_all_raw(put).await?
-        };
-        Ok(rows.first().map(|row| row.try_get_by_index(0)).transpose()?.map(Stamp))
     }
 
     /// Why a write did not pass.

@@ -5,6 +5,7 @@
 
 use std::{
     collections::VecDeque,
+    slice,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -19,10 +20,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Request, whose};
 use crate::{
     actors::events::{Changes, Relayed},
-    domain::platform::event,
+    domain::{platform::event, user_state::Stamp},
     store::{
         db::DbFault,
         platform::{Entry, PlatformStore},
+        user_state::EntryWrite,
     },
 };
 
@@ -63,7 +65,7 @@ impl Figures {
     }
 }
 
-type Answer = oneshot::Sender<Result<(), DbFault>>;
+type Answer = oneshot::Sender<Result<Option<Stamp>, DbFault>>;
 
 /// Writes events to the log until it is stopped.
 pub struct Writing {
@@ -80,10 +82,11 @@ pub struct Writing {
     told: bool,
 }
 
-/// What goes into one transaction; who waits for an entry is at its place.
+/// What goes into one transaction; what is done with an entry, and who waits for it, is at its place.
 #[derive(Default)]
 struct Group {
     entries: Vec<Entry>,
+    writes: Vec<Option<EntryWrite>>,
     answers: Vec<Option<Answer>>,
     bytes: u64,
     /// Some were tried before and may be in the log.
@@ -97,8 +100,9 @@ impl Group {
         self.entries.len() < GROUP_EVENTS && self.bytes < GROUP_BYTES
     }
 
-    fn add(&mut self, entry: Entry, answer: Option<Answer>) {
+    fn add(&mut self, entry: Entry, write: Option<EntryWrite>, answer: Option<Answer>) {
         self.entries.push(entry);
+        self.writes.push(write);
         self.answers.push(answer);
     }
 
@@ -110,10 +114,10 @@ impl Group {
         if !self.entries.is_empty() && self.bytes + request.size > GROUP_BYTES {
             return Some(request);
         }
-        let Request { entry, size, answer, room } = request;
+        let Request { entry, write, size, answer, room } = request;
         self.bytes += size;
         self.rooms.push(room);
-        self.add(entry, Some(answer));
+        self.add(entry, write, Some(answer));
         None
     }
 }
@@ -173,7 +177,7 @@ impl Writing {
     fn gather_waiting(&mut self) -> Group {
         let mut group = Group { again: !self.kept.is_empty(), ..Group::default() };
         for entry in self.kept.drain(..) {
-            group.add(entry, None);
+            group.add(entry, None, None);
         }
         match self.changes.take_dropped() {
             0 => {}
@@ -181,7 +185,7 @@ impl Writing {
         }
         while group.has_room() {
             let Some(change) = self.changes.take() else { break };
-            group.add(entry_of(change), None);
+            group.add(entry_of(change), None, None);
         }
         while group.has_room() {
             let Some(request) = self.next.take().or_else(|| self.requests.try_recv().ok()) else { break };
@@ -195,7 +199,7 @@ impl Writing {
 
     /// Commits a group and answers; false when the database is away.
     async fn write(&mut self, mut group: Group) -> bool {
-        match self.commit(&mut group.entries, group.again).await {
+        match self.commit(&mut group.entries, &group.writes, group.again).await {
             Err(DbFault::Statement(cause) | DbFault::Conflict(cause)) if group.entries.len() > 1 => {
                 tracing::error!(cause, "events cannot be written together; each is tried alone");
                 self.write_each(group).await
@@ -206,10 +210,10 @@ impl Writing {
 
     async fn write_each(&mut self, group: Group) -> bool {
         let mut away = None;
-        for (mut entry, answer) in group.entries.into_iter().zip(group.answers) {
+        for ((mut entry, write), answer) in group.entries.into_iter().zip(group.writes).zip(group.answers) {
             let result = match &away {
                 Some(fault) => Err(DbFault::clone(fault)),
-                None => self.commit(std::slice::from_mut(&mut entry), group.again).await,
+                None => self.commit(slice::from_mut(&mut entry), slice::from_ref(&write), group.again).await,
             };
             if let Err(fault @ (DbFault::Lost(_) | DbFault::Unavailable(_))) = &result {
                 away = Some(fault.clone());
@@ -219,31 +223,46 @@ impl Writing {
         away.is_none()
     }
 
-    async fn commit(&self, entries: &mut [Entry], again: bool) -> Result<(), DbFault> {
+    /// The stamps of the writes that passed, at their places.
+    async fn commit(
+        &self,
+        entries: &mut [Entry],
+        writes: &[Option<EntryWrite>],
+        again: bool,
+    ) -> Result<Vec<Option<Stamp>>, DbFault> {
         let events = entries.iter_mut().map(|entry| &mut entry.event);
         whose::name_workspaces(&self.store, events.collect()).await?;
-        self.store.append(entries, again).await?;
-        self.figures.committed(entries.len() as u64);
-        Ok(())
+        let stamps = self.store.append_with(entries, writes, again).await?;
+        let refused = writes.iter().zip(&stamps).filter(|(write, stamp)| write.is_some() && stamp.is_none()).count();
+        self.figures.committed((entries.len() - refused) as u64);
+        Ok(stamps)
     }
 
     /// Answers those who wait, and keeps the lifecycle events that are to be tried again.
-    fn settle(&mut self, result: Result<(), DbFault>, entries: Vec<Entry>, answers: Vec<Option<Answer>>) -> bool {
+    fn settle(
+        &mut self,
+        result: Result<Vec<Option<Stamp>>, DbFault>,
+        entries: Vec<Entry>,
+        answers: Vec<Option<Answer>>,
+    ) -> bool {
         let away = matches!(result, Err(DbFault::Lost(_) | DbFault::Unavailable(_)));
         match &result {
-            Ok(()) => self.told = false,
+            Ok(_) => self.told = false,
             Err(error) if away && !std::mem::replace(&mut self.told, true) => {
                 tracing::warn!(%error, "events cannot be written to the log");
             }
             Err(_) => {}
         }
-        for (entry, answer) in entries.into_iter().zip(answers) {
+        for (at, (entry, answer)) in entries.into_iter().zip(answers).enumerate() {
             match (answer, &result) {
                 // Whoever is gone meanwhile hears nothing.
-                (Some(answer), result) => {
-                    let _ = answer.send(result.clone());
+                (Some(answer), Ok(stamps)) => {
+                    let _ = answer.send(Ok(stamps.get(at).copied().flatten()));
                 }
-                (None, Ok(())) => {}
+                (Some(answer), Err(error)) => {
+                    let _ = answer.send(Err(error.clone()));
+                }
+                (None, Ok(_)) => {}
                 (None, Err(_)) if away => self.kept.push_back(entry),
                 (None, Err(error)) => self.drop_changes(1, &error.to_string()),
             }

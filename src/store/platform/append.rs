@@ -18,10 +18,13 @@ use super::{
     work::{bytes_of, lock_log, log_row},
 };
 use crate::{
-    domain::platform::{event::NewEvent, micros},
+    domain::{
+        platform::{event::NewEvent, micros},
+        user_state::{STAMP, Stamp},
+    },
     entities::{event_log, task, task_session},
     failpoint,
-    store::db::DbFault,
+    store::{db::DbFault, user_state::EntryWrite},
 };
 
 /// An event for the log.
@@ -53,16 +56,34 @@ impl PlatformStore {
     /// # Errors
     /// The database's. After [`DbFault::Unavailable`] the events may be in the log nevertheless.
     pub async fn append(&self, entries: &[Entry], again: bool) -> Result<(), DbFault> {
+        self.append_with(entries, &[], again).await.map(drop)
+    }
+
+    /// As [`Self::append`], and before them the writes of which some of them tell, each at the place of its event. An event
+    /// whose write does not pass is not written. The stamps of the writes that passed, at the same places; there may be
+    /// fewer of both than events.
+    pub async fn append_with(
+        &self,
+        entries: &[Entry],
+        writes: &[Option<EntryWrite>],
+        again: bool,
+    ) -> Result<Vec<Option<Stamp>>, DbFault> {
         if entries.is_empty() {
-            return Ok(());
+            return Ok(Vec::new());
         }
-        let row = |entry: &Entry| log_row(entry.id, &entry.event, entry.about.as_deref(), micros(entry.at));
-        let rows: Vec<_> = entries.iter().map(row).collect();
         let again = AtomicBool::new(again);
         let work = async || {
             let transaction = self.db.begin_write().await?;
+            let mut stamps = Vec::with_capacity(writes.len());
+            for write in writes {
+                stamps.push(match write {
+                    Some(write) => write.run(&transaction).await?,
+                    None => None,
+                });
+            }
             lock_log(&transaction).await?;
-            let mut rows = rows.clone();
+            let mut rows = rows_of(entries, writes, &stamps);
+            let bytes: u64 = rows.iter().map(bytes_of).sum();
             if again.swap(true, Ordering::Relaxed) {
                 let ids = entries.iter().map(|entry| entry.id.to_string());
                 let query = event_log::Entity::find().select_only().column(event_log::Column::EventId);
@@ -74,12 +95,12 @@ impl PlatformStore {
                 event_log::Entity::insert_many(rows).exec_without_returning(&transaction).await?;
             }
             transaction.commit().await?;
-            Ok::<_, DbFault>(())
+            Ok::<_, DbFault>((stamps, bytes))
         };
-        self.db.repeat(work).await?;
+        let (stamps, bytes) = self.db.repeat(work).await?;
         failpoint::hit("events.appended");
-        self.told(rows.iter().map(bytes_of).sum());
-        Ok(())
+        self.told(bytes);
+        Ok(stamps)
     }
 
     /// The workspaces of these tasks and of these sessions, as far as there are such: one statement for each kind that
@@ -103,4 +124,23 @@ impl PlatformStore {
         };
         self.db.repeat(work).await
     }
+}
+
+/// The rows of the events, without those whose write did not pass.
+fn rows_of(entries: &[Entry], writes: &[Option<EntryWrite>], stamps: &[Option<Stamp>]) -> Vec<event_log::ActiveModel> {
+    let row = |(at, entry): (usize, &Entry)| {
+        let about = entry.about.as_deref();
+        let row = |event: &NewEvent| log_row(entry.id, event, about, micros(entry.at));
+        let Some(write) = writes.get(at).and_then(Option::as_ref) else { return Some(row(&entry.event)) };
+        match (*stamps.get(at)?)? {
+            stamp if stamp == write.at() => Some(row(&entry.event)),
+            // The clock went back.
+            later => {
+                let mut event = entry.event.clone();
+                event.payload.insert(STAMP.to_owned(), later.text().into());
+                Some(row(&event))
+            }
+        }
+    };
+    entries.iter().enumerate().filter_map(row).collect()
 }

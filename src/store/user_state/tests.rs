@@ -21,6 +21,31 @@ fn place(key: &str) -> Place {
     Place::new("task", "t1", key).unwrap()
 }
 
+/// Writes without an event.
+impl UserStateStore {
+    async fn alone(&self, write: &EntryWrite) -> Result<Option<Stamp>, UserStateError> {
+        let work = async || {
+            let transaction = self.db.begin_write().await?;
+            let written = write.run(&transaction).await?;
+            transaction.commit().await?;
+            Ok::<_, UserStateError>(written)
+        };
+        self.db.repeat(work).await
+    }
+
+    pub(in crate::store) async fn put(
+        &self,
+        owner: Owner<'_>,
+        place: &Place,
+        value: &Value,
+        since: Option<Stamp>,
+        tenancy: &Tenancy,
+    ) -> Result<Stamp, UserStateError> {
+        let written = self.alone(&self.prepare(owner, place, value, since)).await?;
+        self.outcome(owner, place, since, written, tenancy).await
+    }
+}
+
 /// A store with one user of one plugin.
 struct World {
     store: UserStateStore,
@@ -134,13 +159,11 @@ async fn a_stamp_grows_when_the_clock_goes_back(db: Db) {
 async fn a_write_that_is_repeated_after_a_lost_answer_is_no_conflict_with_itself(db: Db) {
     let world = World::new(db);
     let seen = world.put("k", json!(1), None).await.unwrap();
-    let mut values = place_of(world.owner(), &place("k")).to_vec();
-    let at = world.store.now();
-    values.extend(["2".into(), 80_i64.into(), at.0.into(), 600_i64.into(), Some(seen.0).into()]);
+    let write = world.store.prepare(world.owner(), &place("k"), &json!(2), Some(seen));
     for _ in 0..2 {
-        assert_eq!(world.store.write(world.owner(), values.clone()).await, Ok(Some(at)));
+        assert_eq!(world.store.alone(&write).await, Ok(Some(write.at())));
     }
-    assert_eq!(world.get("k").await, Some((json!(2), at)));
+    assert_eq!(world.get("k").await, Some((json!(2), write.at())));
 }
 
 async fn a_user_is_held_to_the_quota_and_others_are_not_touched(db: Db) {
