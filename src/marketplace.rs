@@ -18,7 +18,7 @@ pub use self::{
     updates::{Updater, Worksite},
 };
 use crate::{
-    domain::marketplace::{self, DigestFault, Listed, Offer, Search, Source, SourceError, Stock},
+    domain::marketplace::{self, DigestFault, Listed, ListedAs, Offer, Search, Source, SourceError, Stock},
     store::marketplace::{MarketplaceStore, SourceStoreError},
 };
 
@@ -79,10 +79,11 @@ impl Market {
         Ok(())
     }
 
-    /// What the sources say of the package at this address; fetches as [`Self::list`] does.
-    pub async fn listed(&self, address: &str) -> Result<Option<Listed>, SourceStoreError> {
+    /// What the sources say of the package at this address: its digest, and whose it is. Fetches as [`Self::list`] does.
+    pub async fn listed(&self, address: &str) -> Result<(Option<Listed>, Option<ListedAs>), SourceStoreError> {
         let sources = self.stocked(false).await?;
-        Ok(marketplace::listed(&stock(&sources), address))
+        let stock = stock(&sources);
+        Ok((marketplace::listed(&stock, address), marketplace::listed_as(&stock, address)))
     }
 
     /// The sources, in the order in which they count.

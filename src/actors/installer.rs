@@ -88,6 +88,9 @@ impl Installer {
         let limits = self.shared.config.limits.package();
         let unpacked = self.shared.packages.unpack(staged, limits, &host_platform(), self.trust().await?).await?;
         let id = PluginId::new(&unpacked.manifest.id).map_err(|error| RegistryError::Storage(error.to_string()))?;
+        if let Some(listed) = &terms.listed_as {
+            listed.check(&id).map_err(RegistryError::OtherPlugin)?;
+        }
         check_minimum(&unpacked.manifest.min_kandev_version, &self.shared.config.compat_version)?;
         if let Some(announced) = &terms.unattended {
             let checked = announced.check_package(&id, &unpacked.manifest.version);

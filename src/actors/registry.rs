@@ -50,6 +50,7 @@ use crate::{
         consent::{Difference, Terms, Unfit},
         id::PluginId,
         log_line::LogLine,
+        marketplace::OtherPlugin,
         ownership::Collision,
         package::PackageError,
         record::{PluginRecord, Status},
@@ -109,6 +110,9 @@ pub enum RegistryError {
         /// In hexadecimal.
         found: String,
     },
+    /// The package is not of the plugin that the marketplace lists at its address.
+    #[error(transparent)]
+    OtherPlugin(OtherPlugin),
     /// An automatic update that somebody must look at first.
     #[error("plugin \"{id}\" is not updated automatically: {why}")]
     NotUnattended {

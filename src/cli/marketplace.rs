@@ -266,18 +266,22 @@ pub async fn search(
     })
 }
 
-/// Tells which sources cannot be had.
-fn warn(answer: &Value, output: &Output) -> Result<(), CliError> {
+/// Tells which sources cannot be had; how many.
+fn warn(answer: &Value, output: &Output) -> Result<usize, CliError> {
     let sources: Vec<SourceView> = part(&answer["sources"])?;
-    if sources.iter().all(|source| !source.enabled) {
+    if sources.is_empty() {
         output.note("warning: the marketplace has no source: `kandev-host marketplace add URL` adds one");
+    } else if sources.iter().all(|source| !source.enabled) {
+        output.note("warning: every source is disabled: `kandev-host marketplace enable ID` enables one");
     }
+    let mut failed = 0;
     for SourceView { name, error, .. } in sources {
         if let Some(error) = error {
             output.note(&format!("warning: {name}: {error}"));
+            failed += 1;
         }
     }
-    Ok(())
+    Ok(failed)
 }
 
 fn listed(offers: &[OfferView]) -> String {
@@ -354,8 +358,12 @@ async fn refresh(host: Host, output: &Output, env: Lookup<'_>) -> Result<(), Cli
     let client = host.client(env)?;
     output.progress("the host fetches every index");
     let answer = client.send(client.request(Method::POST, &["api", "plugins", "marketplace", "refresh"])).await?;
-    warn(&client.get(&["api", "plugins", "marketplace"]).await?, output)?;
-    output.result(&answer, || "the marketplace is fresh".to_owned())
+    let failed = warn(&client.get(&["api", "plugins", "marketplace"]).await?, output)?;
+    output.result(&answer, || match failed {
+        0 => "the marketplace is fresh".to_owned(),
+        1 => "one source could not be had and shows what it had; the others are fresh".to_owned(),
+        _ => format!("{failed} sources could not be had and show what they had; the others are fresh"),
+    })
 }
 
 async fn auto_update(

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::{
     clean,
     manifest::{Capabilities, Manifest},
+    marketplace::ListedAs,
     package::Digest,
     subject, version,
 };
@@ -114,6 +115,8 @@ pub struct Terms {
     pub accept: Kinds,
     /// The package the operator means; any when there is none.
     pub sha256: Option<Digest>,
+    /// Whose a source of the marketplace says that the package is; anybody's when none does.
+    pub listed_as: Option<ListedAs>,
     /// What the upgrade was announced as, when no operator looks at it.
     pub unattended: Option<Unattended>,
 }

@@ -79,6 +79,9 @@ pub fn check_declared_length(request: &HttpRequest, limit: u64) -> Result<(), Bo
 #[derive(Debug)]
 pub struct Room(Arc<Semaphore>);
 
+/// What a body that is a list is told.
+const NO_LIST: &str = "a JSON object is wanted, not a list";
+
 /// One KiB of [`Room`].
 const UNIT: u64 = 1024;
 
@@ -122,6 +125,9 @@ pub async fn json<T: DeserializeOwned>(request: &HttpRequest, payload: Payload, 
 /// JSON of the documented fields, and nothing after it. The text of a refusal names the field.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let refused = |text: String| ApiError::Invalid(format!("invalid payload: {}", clean::single_line(&text, 300)));
+    if is_list(bytes) {
+        return Err(refused(NO_LIST.to_owned()));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| match error.path().to_string() {
         path if path == "." => refused(error.inner().to_string()),
@@ -129,6 +135,11 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })?;
     reader.end().map_err(|error| refused(error.to_string()))?;
     Ok(value)
+}
+
+/// serde would read a list as the fields of a body in their order, which is nobody's business.
+fn is_list(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
 }
 
 /// For a field with a default: `null` is as good as left out.
@@ -143,6 +154,9 @@ pub async fn secret_json<T: DeserializeOwned>(
     bounds: Bounds,
 ) -> Result<T, ApiError> {
     let body = read(None, request, payload, bounds).await?;
+    if is_list(&body.bytes) {
+        return Err(ApiError::Invalid(format!("invalid payload: {NO_LIST}")));
+    }
     serde_json::from_slice(&body.bytes).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let text = format!("invalid payload: not JSON of the documented fields, at line {line} column {column}");
@@ -252,6 +266,28 @@ mod tests {
         assert_eq!(error.status_code(), 400);
         let text = error.to_string();
         assert!(text.starts_with("invalid payload: ") && text.ends_with("line 1 column 4"), "{text}");
+    }
+
+    #[test]
+    fn a_list_is_not_read_as_the_fields_of_a_body_in_their_order() {
+        #[derive(Debug, Deserialize)]
+        struct Fields {
+            #[expect(dead_code, reason = "only read")]
+            name: String,
+        }
+        assert!(parse::<Fields>(br#"{"name":"x"}"#).is_ok());
+        for list in [r#"["x"]"#, " \n[\"x\"]", "[]", "["] {
+            let error = parse::<Fields>(list.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), format!("invalid payload: {NO_LIST}"), "{list}");
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_list_of_secrets_is_refused_alike() {
+        let (request, body) = payload(stream::iter([Ok(Bytes::from_static(b"[\"hunter2\"]"))])).await;
+        let bounds = Bounds { limit: 100, idle: IDLE, total: IDLE };
+        let error = secret_json::<Value>(&request, body, bounds).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("invalid payload: {NO_LIST}"));
     }
 
     proptest! {

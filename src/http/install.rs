@@ -24,7 +24,8 @@ use crate::{
     actors::{Installed, Preview},
     domain::{
         action::Action,
-        clean, marketplace,
+        clean,
+        marketplace::{self, ListedAs},
         package::{Digest, Limits, PackageError, digest},
         record::PluginRecord,
     },
@@ -102,7 +103,7 @@ pub async fn install(
     request: HttpRequest,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = upgrade::asked(query)?;
+    let mut asked = upgrade::asked(query)?;
     let slot = services.install_slots.clone().try_acquire_owned().map_err(|_| ApiError::TooManyInstalls)?;
     let host = services.clone().into_inner();
     let source = match is_multipart(&request) {
@@ -113,7 +114,11 @@ pub async fn install(
         let _slot = slot;
         let staged = match source {
             Source::Staged(staged) => staged,
-            Source::Address(wanted) => fetch(&host, &wanted).await?,
+            Source::Address(wanted) => {
+                let (staged, listed_as) = fetch(&host, &wanted).await?;
+                asked.terms.listed_as = listed_as;
+                staged
+            }
         };
         work_on(&host, staged, asked).await
     };
@@ -148,14 +153,15 @@ async fn work_on(host: &Services, staged: Staged, Asked { dry_run, terms }: Aske
     })
 }
 
-/// Fetches a package and holds it against what is said of it: nothing of another one is looked at.
-async fn fetch(host: &Services, Wanted { url, sha256 }: &Wanted) -> Result<Staged, ApiError> {
+/// Fetches a package and holds it against what is said of it: nothing of another one is looked at. Whose it is said to be is
+/// for whoever reads its manifest.
+async fn fetch(host: &Services, Wanted { url, sha256 }: &Wanted) -> Result<(Staged, Option<ListedAs>), ApiError> {
     let download = async { Ok::<_, ApiError>(host.downloader.download(url, &host.packages).await?) };
     let look = async { Ok::<_, ApiError>(host.market.listed(url).await?) };
     // An address that cannot be had is told at once, however long an index takes.
-    let (staged, listed) = tokio::try_join!(download, look)?;
+    let (staged, (listed, listed_as)) = tokio::try_join!(download, look)?;
     marketplace::verify(&staged.sha256, sha256.as_ref(), listed.as_ref()).map_err(MarketError::from)?;
-    Ok(staged)
+    Ok((staged, listed_as))
 }
 
 fn is_multipart(request: &HttpRequest) -> bool {

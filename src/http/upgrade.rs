@@ -61,7 +61,7 @@ pub fn asked(Parameters { dry_run, accept, sha256 }: Parameters) -> Result<Asked
         "" => None,
         text => Some(digest(text).ok_or_else(|| invalid("sha256 must be 64 hexadecimal digits"))?),
     };
-    Ok(Asked { dry_run, terms: Terms { accept, sha256, unattended: None } })
+    Ok(Asked { dry_run, terms: Terms { accept, sha256, ..Terms::default() } })
 }
 
 /// What a package is and would change (docs/api.md, "Dry run").
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(read("?dry_run=false&accept=&sha256=").as_ref(), Ok(&plain));
         let digits = "AB".repeat(32);
         let terms =
-            Terms { accept: Kinds::parse("signer,downgrade").unwrap(), sha256: Some([0xab; 32]), unattended: None };
+            Terms { accept: Kinds::parse("signer,downgrade").unwrap(), sha256: Some([0xab; 32]), ..Terms::default() };
         assert_eq!(
             read(&format!("?accept=downgrade%2Csigner&sha256={digits}&dry_run=true")),
             Ok(Asked { dry_run: true, terms })

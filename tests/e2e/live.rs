@@ -5,7 +5,10 @@ use std::{cell::Cell, collections::BTreeSet, time::Duration};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tokio_tungstenite::{connect_async, tungstenite::protocol::frame::coding::CloseCode};
+use tokio_tungstenite::{
+    connect_async,
+    tungstenite::protocol::{CloseFrame, frame::coding::CloseCode},
+};
 
 use crate::support::{
     Guest, Host, Package, Settings, TOKEN, eventually,
@@ -140,6 +143,18 @@ async fn a_frame_beyond_the_bound_ends_the_connection() {
     let mut client = Client::connect(&host).await;
     client.send(&"x".repeat(5000)).await;
     assert_eq!(client.frame().await.expect_err("an end").map(|frame| frame.code), Some(CloseCode::Size));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_closes_is_answered_with_its_own_code() {
+    let host = Host::start().await;
+    for code in [CloseCode::Normal, CloseCode::Away] {
+        let mut client = Client::connect(&host).await;
+        let said = CloseFrame { code, reason: "done".into() };
+        let answer = client.close(Some(said)).await.expect_err("an end");
+        assert_eq!(answer.map(|frame| frame.code), Some(code));
+        assert_eq!(client.frame().await, Err(None), "the connection ends");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

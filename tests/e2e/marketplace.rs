@@ -263,6 +263,21 @@ async fn a_package_is_held_against_the_listed_digest_before_anything_of_it_is_re
     assert_eq!(host.get("/api/plugins").await.expect(200), json!({"plugins": []}), "nothing was changed");
     assert!(!host.plugins().join("demo").exists());
 
+    // Nobody gets another plugin than the one that he chose.
+    let mut other = entry(&server, "chosen", "1.0.0", "/p");
+    for digest in [json!(right), Value::Null] {
+        other["package_sha256"] = digest;
+        server.put("/i", index(json!([other])));
+        refresh(&host).await;
+        for query in ["", "?dry_run=true"] {
+            let path = format!("/api/plugins/install{query}");
+            let refused = host.post(&path, json!({"url": server.url("/p")})).await.expect(422);
+            assert_eq!(refused["code"], "other_plugin");
+            assert_eq!(refused["details"], json!({"listed": "chosen", "found": "demo"}));
+        }
+    }
+    assert_eq!(host.get("/api/plugins").await.expect(200), json!({"plugins": []}));
+
     server.put("/i", listing("/p", &right.to_uppercase()));
     refresh(&host).await;
     let installed = install(json!({"url": server.url("/p"), "package_sha256": right.to_uppercase()})).await.expect(201);

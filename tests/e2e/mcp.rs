@@ -100,6 +100,8 @@ on_both!(what_a_model_can_act_on_is_a_result_and_other_refusals_are_errors, |gue
     let wrong = session.ask("tools/list", json!({"cursor": "no cursor"})).await;
     assert_eq!(wrong["error"]["code"], -32602);
     assert_eq!(session.ask("no/such", json!({})).await["error"]["code"], -32601);
+    let no_object = session.ask("tools/call", json!({"name": "demo__echo", "arguments": [1]})).await;
+    assert_eq!(no_object["error"], json!({"code": -32602, "message": "params are not those of tools/call"}));
 
     host.command("demo", "disable").await.expect(200);
     assert_eq!(session.tools().await, [[""; 0]]);

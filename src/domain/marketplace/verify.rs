@@ -1,7 +1,10 @@
 //! Holding a package against the digest that somebody says it has, before anything of it is read (field case 44).
 
 use super::{index::Entry, offers::Stock, source::same_address};
-use crate::domain::package::{Digest, hex};
+use crate::domain::{
+    id::PluginId,
+    package::{Digest, hex},
+};
 
 /// What a source says of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +13,42 @@ pub struct Listed {
     pub digest: Digest,
     /// The source's name.
     pub source: String,
+}
+
+/// Which plugin a source says that a package is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedAs {
+    /// The plugin.
+    pub plugin: PluginId,
+    /// The source's name.
+    pub source: String,
+}
+
+impl ListedAs {
+    /// Whether the package is of that plugin. Its version may be another one than the index has: an address may lead to the
+    /// newest.
+    ///
+    /// # Errors
+    /// [`OtherPlugin`].
+    pub fn check(&self, found: &PluginId) -> Result<(), OtherPlugin> {
+        match *found == self.plugin {
+            true => Ok(()),
+            false => Err(OtherPlugin { found: found.clone(), listed: self.clone() }),
+        }
+    }
+}
+
+/// A package of another plugin than was said.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the package is of the plugin {found}, the marketplace source \"{}\" lists it as {}; nothing was installed, ask whoever \
+     keeps the source", .listed.source, .listed.plugin
+)]
+pub struct OtherPlugin {
+    /// Whose the package is.
+    pub found: PluginId,
+    /// What was said.
+    pub listed: ListedAs,
 }
 
 /// The package is not what was said. Both digests are in the text, so that a stale list can be told from an attack.
@@ -34,6 +73,15 @@ pub fn listed(stock: &[Stock<'_>], address: &str) -> Option<Listed> {
     stock.iter().find_map(|stock| {
         let digest = stock.entries.iter().find_map(said)?;
         Some(Listed { digest, source: stock.source.name.clone() })
+    })
+}
+
+/// Which plugin the first source that lists this address says it is of.
+pub fn listed_as(stock: &[Stock<'_>], address: &str) -> Option<ListedAs> {
+    let address = same_address(address)?;
+    stock.iter().find_map(|stock| {
+        let entry = stock.entries.iter().find(|entry| entry.package_url == address)?;
+        Some(ListedAs { plugin: entry.id.clone(), source: stock.source.name.clone() })
     })
 }
 
@@ -89,6 +137,23 @@ mod tests {
         for other in ["https://a.test/p.tar.gz?x", "http://a.test/p.tar.gz", "p.tar.gz", ""] {
             assert_eq!(listed(&stock, other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_package_of_another_plugin_than_is_listed_at_its_address_is_refused() {
+        let (one, two) = (source("one"), source("two"));
+        let url = "https://a.test/p.tar.gz";
+        let (first, second) = (entries(url, None), entries(url, None));
+        let stock = [(&one, &first), (&two, &second)].map(|(source, entries)| Stock { source, entries });
+        let said = listed_as(&stock, " HTTPS://A.test:443/p.tar.gz ").unwrap();
+        assert_eq!(said, ListedAs { plugin: PluginId::new("acme").unwrap(), source: "one".to_owned() });
+        assert_eq!(listed_as(&stock, "https://a.test/q.tar.gz"), None);
+        assert_eq!(said.check(&PluginId::new("acme").unwrap()), Ok(()));
+        let text = said.check(&PluginId::new("other").unwrap()).unwrap_err().to_string();
+        assert!(
+            text.starts_with("the package is of the plugin other, the marketplace source \"one\" lists it as acme; "),
+            "{text}"
+        );
     }
 
     #[test]

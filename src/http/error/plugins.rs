@@ -26,6 +26,8 @@ pub(super) fn registry(error: &RegistryError) -> Described {
             let details = json!({"difference": difference, "accept": accept, "sha256": sha256});
             plain(StatusCode::CONFLICT, "consent_needed", error).with_details(details)
         }
+        RegistryError::OtherPlugin(other) => plain(StatusCode::UNPROCESSABLE_ENTITY, "other_plugin", error)
+            .with_details(json!({"listed": other.listed.plugin, "found": other.found})),
         RegistryError::NotUnattended { .. } => plain(StatusCode::CONFLICT, "not_unattended", error),
         RegistryError::OtherPackage { wanted, found } => plain(StatusCode::CONFLICT, "package_differs", error)
             .with_details(json!({"wanted": wanted, "found": found})),

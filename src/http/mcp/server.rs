@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, Extensions, Implementation, ListToolsResult,
-        PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult, ErrorCode, Extensions,
+        Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+        Tool,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -124,11 +125,26 @@ impl Server {
     }
 }
 
+/// Methods that there are.
+const KNOWN: [&str; 6] = ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let tools = ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
         let host = Implementation::new("kandev-host", env!("CARGO_PKG_VERSION")).with_title("kandev host");
         ServerConfig::new(tools).with_server_info(host).with_instructions(INSTRUCTIONS)
+    }
+
+    /// The library gives what it cannot read as its own request to this, also of methods that there are.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        match KNOWN.contains(&request.method.as_str()) {
+            true => Err(ErrorData::invalid_params(format!("params are not those of {}", request.method), None)),
+            false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        }
     }
 
     async fn list_tools(

@@ -300,7 +300,7 @@ impl Stream for Watched {
             Poll::Pending => false,
         };
         if ended && let Some(asked) = self.asked.take() {
-            asked.is_answered();
+            asked.answered();
         }
         polled
     }
@@ -347,7 +347,7 @@ impl Asked {
         Self { sessions: Arc::clone(sessions), session: Arc::clone(session), request: Some(request.clone()) }
     }
 
-    fn is_answered(mut self) {
+    fn answered(mut self) {
         self.request = None;
     }
 }

@@ -1,9 +1,9 @@
 //! The life of one connection: requests are answered in the order in which they are done, news come between them, and it
 //! ends when its client does, does not read, does not answer pings, or when the host stops.
 
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
-use actix_ws::{AggregatedMessage, CloseCode, CloseReason, MessageStream, Session};
+use actix_ws::{AggregatedMessage, CloseCode, CloseReason, MessageStream, ProtocolError, Session};
 use bytestring::ByteString;
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{
@@ -31,6 +31,9 @@ use crate::{
 
 /// Requests of one connection worked on at once; further ones are not read yet.
 const AT_ONCE: usize = 16;
+
+/// Why a connection with a large frame ends.
+const TOO_LARGE: &str = "a frame is too large (limits.ws_frame_bytes)";
 
 /// Answers a request that nothing else is to be said to.
 const DONE: &str = r#"{"success":true}"#;
@@ -65,16 +68,20 @@ impl Connection {
     pub async fn run(mut self, messages: MessageStream) {
         let end = self.talk(messages).await;
         let Self { session, timing, .. } = self;
-        if let Err(End(code, text)) = end {
-            tracing::debug!(reason = text, "a connection of /ws was ended");
-            let reason = CloseReason { code, description: Some(text.to_owned()) };
-            // Whoever does not read does not get this either.
-            let _ = timeout(timing.linger, session.close(Some(reason))).await;
-        }
+        let reason = match end {
+            // The client waits for the same back (RFC 6455 §5.5.1).
+            Ok(reason) => reason.map(|CloseReason { code, .. }| CloseReason { code, description: None }),
+            Err(End(code, text)) => {
+                tracing::debug!(reason = text, "a connection of /ws was ended");
+                Some(CloseReason { code, description: Some(text.to_owned()) })
+            }
+        };
+        // Whoever does not read does not get this either.
+        let _ = timeout(timing.linger, session.close(reason)).await;
     }
 
-    /// `Ok` when the client is gone.
-    async fn talk(&mut self, messages: MessageStream) -> Result<(), End> {
+    /// `Ok` when the client has closed it, with what it said, or is gone.
+    async fn talk(&mut self, messages: MessageStream) -> Result<Option<CloseReason>, End> {
         let most = self.asker.frame_bytes;
         let mut messages = messages.max_frame_size(most).aggregate_continuations().max_continuation_size(most);
         let mut work = FuturesUnordered::new();
@@ -106,10 +113,9 @@ impl Connection {
                             let _ = timeout(self.timing.ws_write, self.session.pong(&bytes)).await;
                         }
                         Some(Ok(AggregatedMessage::Pong(_))) => {}
-                        Some(Ok(AggregatedMessage::Close(_))) | None => return Ok(()),
-                        Some(Err(_)) => {
-                            return Err(End(CloseCode::Size, "a frame is too large or not lawful (limits.ws_frame_bytes)"));
-                        }
+                        Some(Ok(AggregatedMessage::Close(reason))) => return Ok(reason),
+                        None => return Ok(None),
+                        Some(Err(error)) => return Err(unlawful(&error)),
                     }
                 },
                 _ = pings.tick() => {
@@ -164,6 +170,18 @@ impl Connection {
     fn let_go(&self) -> End {
         self.seat.let_go();
         End(CloseCode::Policy, "it did not read what it was sent; connect again and look at what there is")
+    }
+}
+
+/// A frame that cannot be taken. The library tells a message that is too large in all by an error of no kind of its own.
+fn unlawful(error: &ProtocolError) -> End {
+    match error {
+        ProtocolError::Overflow => End(CloseCode::Size, TOO_LARGE),
+        ProtocolError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            End(CloseCode::Invalid, "a text is not UTF-8")
+        }
+        ProtocolError::Io(_) => End(CloseCode::Size, TOO_LARGE),
+        _ => End(CloseCode::Protocol, "a frame is against RFC 6455"),
     }
 }
 

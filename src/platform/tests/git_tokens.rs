@@ -103,7 +103,7 @@ async fn only_the_hash_of_a_token_is_kept_and_a_use_is_noted(db: Db) {
     let place = Place::new(db).await;
     let minted = place.minted().await;
     let mut listed = place.listed().await;
-    assert_eq!(listed, [minted.token.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&minted.token));
     let hash = TokenHash::of(minted.secret.expose_secret()).unwrap();
     let now = OffsetDateTime::now_utc();
     assert_eq!(place.world.store.git_token(&hash, now).await.unwrap(), Some(minted.token.clone()));

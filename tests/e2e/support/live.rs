@@ -34,6 +34,12 @@ impl Client {
         self.stream.send(Message::text(text)).await.expect("sent");
     }
 
+    /// Closes it; what the host answers.
+    pub async fn close(&mut self, frame: Option<CloseFrame>) -> Result<Value, Option<CloseFrame>> {
+        self.stream.send(Message::Close(frame)).await.expect("sent");
+        self.frame().await
+    }
+
     /// The next frame that is no ping; none when the connection has ended.
     pub async fn frame(&mut self) -> Result<Value, Option<CloseFrame>> {
         loop {
