@@ -3,10 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures_util::FutureExt as _;
 use kandev_proto::struct_from_json;
 use sea_orm::sqlx::{ConnectOptions, Connection, query, sqlite::SqliteConnectOptions};
 use time::OffsetDateTime;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, unconstrained};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -61,14 +62,21 @@ impl Desk {
     }
 
     /// So many events are published at once and wait for the task.
-    async fn wait_in_line(&self, count: usize) -> Vec<JoinHandle<Result<Uuid, WriteError>>> {
-        let publish = |n| {
+    fn wait_in_line(&self, count: usize) -> Vec<JoinHandle<Result<Uuid, WriteError>>> {
+        self.put_in_line((0..count).map(|n| event("test.one", json!({"n": n}))))
+    }
+
+    /// Each is in the queue when this returns, not only on its way there: there is room.
+    fn put_in_line(&self, events: impl Iterator<Item = NewEvent>) -> Vec<JoinHandle<Result<Uuid, WriteError>>> {
+        let publish = |event| {
             let writer = self.writer.clone();
-            tokio::spawn(async move { writer.publish(event("test.one", json!({"n": n}))).await })
+            let mut publish = Box::pin(async move { writer.publish(event).await });
+            let mut first = Box::pin(unconstrained(&mut publish));
+            assert!(first.as_mut().now_or_never().is_none(), "it waits");
+            drop(first);
+            tokio::spawn(publish)
         };
-        let asked = (0..count).map(publish).collect();
-        until("they wait", async || self.writer.waiting() == count).await;
-        asked
+        events.map(publish).collect()
     }
 
     async fn subjects(&self) -> Vec<String> {
@@ -98,7 +106,7 @@ fn change(id: &str, to: Phase) -> Change {
 
 async fn what_waits_goes_into_the_log_together(db: Db) {
     let mut desk = Desk::new(db);
-    let asked = desk.wait_in_line(300).await;
+    let asked = desk.wait_in_line(300);
     let running = desk.run();
     let mut ids = Vec::new();
     for answer in asked {
@@ -119,12 +127,7 @@ async fn what_waits_goes_into_the_log_together(db: Db) {
 async fn large_events_share_a_transaction_up_to_its_bytes(db: Db) {
     let mut desk = Desk::new(db);
     let large = "x".repeat(1_000_000);
-    let publish = |_| {
-        let (writer, event) = (desk.writer.clone(), event("test.large", json!({ "x": large })));
-        tokio::spawn(async move { writer.publish(event).await })
-    };
-    let asked: Vec<_> = (0..10).map(publish).collect();
-    until("they wait", async || desk.writer.waiting() == 10).await;
+    let asked = desk.put_in_line((0..10).map(|_| event("test.large", json!({ "x": large }))));
     let running = desk.run();
     for answer in asked {
         answer.await.unwrap().unwrap();
@@ -194,7 +197,7 @@ async fn an_event_without_room_is_refused_and_one_that_nobody_waits_for_any_more
     let timing = Timing { event_timeout: Duration::from_millis(300), ..Timing::default() };
     let limits = Limits { event_queue: 2, event_queue_bytes: 8 * 1024, ..Limits::default() };
     let mut desk = Desk::with(db, &timing, &limits);
-    let asked = desk.wait_in_line(2).await;
+    let asked = desk.wait_in_line(2);
     let full = desk.writer.publish(event("test.full", json!({}))).await;
     assert_eq!(full, Err(WriteError::Full), "no place");
     for answer in asked {
@@ -298,7 +301,7 @@ async fn an_event_that_the_database_refuses_takes_no_other_with_it(db: Db) {
     let mut desk = Desk::new(db.clone());
     // A rule that no event of this version breaks by itself.
     tamper(&db, "CREATE UNIQUE INDEX subject_once ON event_log (subject)").await;
-    let asked = desk.wait_in_line(2).await;
+    let asked = desk.wait_in_line(2);
     desk.bus.announce(change("a", Phase::Active));
     desk.bus.announce(change("b", Phase::Active));
     let running = desk.run();
@@ -362,7 +365,7 @@ async fn a_stop_without_a_database_ends_and_counts_what_is_lost() {
     let (_folder, db) = sqlite().await;
     let mut desk = Desk::new(db.clone());
     db.close().await.unwrap();
-    let asked = desk.wait_in_line(1).await;
+    let asked = desk.wait_in_line(1);
     desk.bus.announce(change("a", Phase::Active));
     desk.stop.cancel();
     tokio::time::timeout(DEADLINE, desk.run()).await.expect("it ends").unwrap();
