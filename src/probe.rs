@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// No host has told where it is.
-    #[error("no host announces itself in {0}; start it, or pass --url")]
+    #[error("no host announces itself in {0}; start it, or pass --host")]
     NoAddress(String),
     /// The question could not be asked.
     #[error("cannot ask {url}: {source}; check that the host runs and listens there")]
@@ -26,6 +26,16 @@ pub enum ProbeError {
         /// HTTP status.
         status: u16,
     },
+}
+
+impl ProbeError {
+    /// How the host is, in a word for programs: one that answers is told from one that does not.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::NoAddress(_) | Self::Unreachable { .. } => "not_reached",
+            Self::NotReady { .. } => "not_ready",
+        }
+    }
 }
 
 /// Asks `<base>/ready`, past any proxy and without following redirects; the whole question has `timeout`.

@@ -33,6 +33,9 @@ const CHECK_FAILED: u8 = 8;
 /// Everything a command can end with, beside success.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
+    /// Arguments, in clap's words.
+    #[error("{0}")]
+    Usage(String),
     /// Settings.
     #[error(transparent)]
     Settings(#[from] ConfigError),
@@ -153,7 +156,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
-            Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
+            Self::Usage(_) | Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
             Self::NotTrusted(_) => NOT_TRUSTED,
             Self::Check(CheckError::Failed { .. }) => CHECK_FAILED,
             Self::New(error) if error.is_usage() => USAGE,
@@ -192,9 +195,11 @@ impl CliError {
         }
     }
 
-    /// The host's stable code for a refusal (docs/api.md), for `--json`.
+    /// The host's stable code for a refusal (docs/api.md), or the command line's own (docs/cli.md), for `--json`.
     pub fn code(&self) -> Option<&str> {
         match self {
+            Self::Usage(_) => Some("usage"),
+            Self::Probe(error) => Some(error.word()),
             Self::Client(ClientError::Refused { code, .. }) => Some(code),
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),

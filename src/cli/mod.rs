@@ -19,7 +19,7 @@ mod sse;
 mod trust;
 mod vault;
 
-use std::process::ExitCode;
+use std::{ffi::OsString, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 use error::CliError;
@@ -138,12 +138,15 @@ fn secret_text(text: &str) -> Result<SecretString, std::convert::Infallible> {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let Cli { json, command } = Cli::parse();
+    let Cli { json, command } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_parsed(&error),
+    };
     let output = Output::new(json);
     let env = |name: &str| std::env::var_os(name);
     let done = match command {
         Command::Serve(settings) => serve::run(settings.into(), &env),
-        Command::Health(arguments) => health::run(arguments, &env),
+        Command::Health(arguments) => health::run(arguments, &output, &env),
         Command::Plugin(command) => plugin::run(command, &output, &env),
         Command::Marketplace(command) => marketplace::run(command, &output, &env),
         Command::Secret(command) => secret::run(command, &output, &env),
@@ -159,6 +162,25 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => output.fail(&error),
     }
+}
+
+/// Help and the version, which are results, or what is wrong with the arguments. For programs that is an error like any
+/// other; whether one asks is looked up here, since nothing was parsed.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && wants_json(std::env::args_os()) {
+        return Output::new(true).fail(&usage(error));
+    }
+    error.exit()
+}
+
+fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
+}
+
+/// clap's text without what `kandev-host: ` stands for elsewhere.
+fn usage(error: &clap::Error) -> CliError {
+    let text = error.to_string();
+    CliError::Usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
 }
 
 /// The runtime of commands that wait for something; one thread does.
@@ -186,6 +208,13 @@ mod tests {
             command.get_subcommands().for_each(|child| check(child, &path));
         }
         check(&Cli::command(), "");
+    }
+
+    #[test]
+    fn json_is_wanted_by_the_flag_alone_wherever_it_stands() {
+        let wants = |line: &str| wants_json(line.split(' ').map(OsString::from));
+        assert!(wants("kandev-host --json plugin nope") && wants("kandev-host plugin list --nope --json"));
+        assert!(!wants("kandev-host plugin list --jsonl") && !wants("kandev-host plugin show -- --json"));
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Output {
     /// Prints an error with its causes; returns its exit code.
     pub fn fail(&self, error: &CliError) -> ExitCode {
         self.clear();
-        let text = clean::plain_text(&chain(error), MAX_ERROR_BYTES);
+        let text = told(error);
         let exit = error.exit_code();
         let line = match self.json {
             true => {
@@ -134,6 +134,11 @@ impl Output {
         let _ = writeln!(io::stderr(), "{line}");
         ExitCode::from(exit)
     }
+}
+
+/// An error with its causes, as [`Output::fail`] tells it.
+pub fn told(error: &dyn std::error::Error) -> String {
+    clean::plain_text(&chain(error), MAX_ERROR_BYTES)
 }
 
 /// An error with its causes. Many texts tell their cause themselves, with the next step behind it: what is told already

@@ -22,6 +22,16 @@ pub fn authorize(principal: Principal, action: Action) -> Decision {
     }
 }
 
+/// Whether a route takes a token of its own, and not the operator's.
+pub const fn takes_own_token(action: Action) -> bool {
+    matches!(action, Action::GitCredentialResolve)
+}
+
+/// Whether pages of other origins may do it: what everyone may without any credentials.
+pub const fn is_for_every_page(action: Action) -> bool {
+    is_public(action) && !takes_own_token(action)
+}
+
 /// Open to everyone: probes, the document of the API, what the page needs to show a login, webhooks since their callers
 /// prove themselves to the plugin (rest.md §1), and git credentials since their route takes a token of its own.
 const fn is_public(action: Action) -> bool {
@@ -112,6 +122,14 @@ mod tests {
             Action::DocsRead,
         ];
         assert_eq!(open, expected);
+    }
+
+    #[test]
+    fn pages_of_other_origins_reach_what_needs_no_credentials_at_all_only() {
+        let every_page: Vec<_> = Action::ALL.iter().copied().filter(|action| is_for_every_page(*action)).collect();
+        assert_eq!(every_page, [Action::HealthRead, Action::PluginWebhook, Action::BootRead, Action::DocsRead]);
+        let own_token: Vec<_> = Action::ALL.iter().copied().filter(|action| takes_own_token(*action)).collect();
+        assert_eq!(own_token, [Action::GitCredentialResolve]);
     }
 
     #[test]

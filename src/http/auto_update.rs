@@ -29,6 +29,7 @@ pub static ROUTES: &[Endpoint] = &[
 
 /// What holds for plugins whose record does not say.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct PluginSettings {
     /// Whether they are updated automatically.
     auto_update_default: bool,
@@ -36,6 +37,7 @@ struct PluginSettings {
 
 /// An operator's word on one plugin.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct AutoUpdate {
     /// `null`: it follows the host's setting. It must be said: an empty body is a mistake.
     #[serde(deserialize_with = "Option::deserialize")]

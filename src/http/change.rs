@@ -93,6 +93,14 @@ pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     Ok(Some(key.to_owned()))
 }
 
+/// Refuses a key where none can be kept: who sends one believes that sending it again is safe.
+pub(super) fn no_key(headers: &HeaderMap, why: &str) -> Result<(), ApiError> {
+    match headers.contains_key(IDEMPOTENCY_KEY) {
+        true => Err(ApiError::Invalid(format!("no Idempotency-Key is taken here: {why}"))),
+        false => Ok(()),
+    }
+}
+
 fn if_match(headers: &HeaderMap) -> &str {
     headers.get(header::IF_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -168,6 +176,17 @@ mod tests {
         }
         let twice = headers(&[(IDEMPOTENCY_KEY, "a"), (IDEMPOTENCY_KEY, "a")]);
         assert!(key(&twice).is_err());
+    }
+
+    #[test]
+    fn where_no_key_can_be_kept_any_is_refused() {
+        assert!(no_key(&headers(&[]), "because").is_ok());
+        for value in ["4f-a", ""] {
+            let refused = no_key(&headers(&[(IDEMPOTENCY_KEY, value)]), "because");
+            assert!(
+                matches!(refused, Err(ApiError::Invalid(text)) if text == "no Idempotency-Key is taken here: because")
+            );
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::domain::{
     action::{Action, Group},
-    authorize::{Decision, authorize},
+    authorize::{Decision, authorize, takes_own_token},
     principal::Principal,
 };
 
@@ -52,6 +52,9 @@ const ADDRESS: &str = "/api/openapi.json";
 
 /// The name of the way to log in.
 const BEARER: &str = "bearer";
+
+/// The name of the way git gets in.
+const GIT_TOKEN: &str = "git_token";
 
 /// The page loads its own files and this document, and nothing else.
 const PAGE_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
@@ -106,8 +109,13 @@ pub fn document() -> OpenApi {
     }
     let mut components = Components::new();
     components.schemas.extend(shapes);
-    let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("The operator's token."));
-    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer.build()));
+    for (name, about) in [
+        (BEARER, "The operator's token."),
+        (GIT_TOKEN, "A token that the operator made for git, for one session and one repository."),
+    ] {
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(about));
+        components.add_security_scheme(name, SecurityScheme::Http(bearer.build()));
+    }
     let mut info = Info::new("kandev-host", env!("CARGO_PKG_VERSION"));
     info.description = Some("Installs, supervises and serves plugins, and the platform they live in.".to_owned());
     info.license = Some(License::new("Apache-2.0"));
@@ -151,6 +159,9 @@ fn operation(endpoint: &Endpoint, error: &RefOr<Schema>, shapes: &mut Shapes) ->
     }
     if needs_login(endpoint) {
         operation = operation.security(SecurityRequirement::new(BEARER, Vec::<String>::new()));
+    }
+    if takes_own_token(endpoint.action) {
+        operation = operation.security(SecurityRequirement::new(GIT_TOKEN, Vec::<String>::new()));
     }
     if doc.may_need_login {
         operation = operation.security(SecurityRequirement::default());

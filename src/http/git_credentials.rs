@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use super::{
     ApiError, Services,
     body::{self, Bounds},
-    change::scope,
+    change::{no_key, scope},
     endpoint::{Content, Endpoint, delete, get, post},
     token::bearer_of,
 };
@@ -30,6 +30,10 @@ use crate::{
     },
     platform::git_tokens::{GitPlace, MintError, Minted},
 };
+
+/// Why making a token takes no `Idempotency-Key`.
+const TOKEN_IS_NOT_KEPT: &str = "to answer the same token again the host would have to keep it; make another one, and \
+                                 delete the one that is not needed";
 
 const TOKENS: &str = "/api/v1/task-sessions/{id}/git-credentials";
 
@@ -139,13 +143,14 @@ struct Answer<'a> {
     expires_at: Option<OffsetDateTime>,
 }
 
-/// `POST …/git-credentials`. No idempotency key: the token would have to be kept for it.
+/// `POST …/git-credentials`. An idempotency key is refused: the token would have to be kept for it.
 async fn mint(
     services: web::Data<Services>,
     request: HttpRequest,
     id: web::Path<String>,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
+    no_key(request.headers(), TOKEN_IS_NOT_KEPT)?;
     let bounds = Bounds::new(services.limits.request_bytes, &services.timing);
     let bytes = body::whole(&request, payload, bounds).await?;
     let NewToken { repository_id, expires_in_seconds } =

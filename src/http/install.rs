@@ -67,8 +67,9 @@ pub enum UploadError {
     TwoPackages,
 }
 
-/// Where to fetch a package from.
+/// Where to fetch a package from. An unknown field is refused: a misspelt `package_sha256` would hold nothing against it.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = PackageAddress)]
 struct Address {
     /// http or https, of a public address unless the settings say otherwise.
@@ -77,6 +78,19 @@ struct Address {
     /// The SHA-256 that the package must have; any when it is left out or empty and no source of the marketplace says one.
     #[schema(pattern = "^([0-9a-fA-F]{64})?$")]
     package_sha256: Option<String>,
+}
+
+/// Of that, what the contract's text is about.
+#[derive(Deserialize)]
+struct Named {
+    url: String,
+}
+
+impl Named {
+    /// Whether an address is said, whatever else is.
+    fn is_in(bytes: &[u8]) -> bool {
+        body::parse::<Self>(bytes).is_ok_and(|Self { url }| !url.trim().is_empty())
+    }
 }
 
 /// A package to be fetched.
@@ -174,14 +188,13 @@ async fn address(services: &Services, request: &HttpRequest, payload: web::Paylo
     let understood = |text: String| {
         digest(&text).ok_or_else(|| ApiError::Invalid("package_sha256 must be 64 hexadecimal digits".to_owned()))
     };
-    match body::json::<Address>(request, payload, bounds).await {
-        Ok(Address { url, package_sha256 }) if !url.trim().is_empty() => {
-            let sha256 = package_sha256.filter(|text| !text.is_empty()).map(understood).transpose()?;
-            Ok(Wanted { url: url.trim().to_owned(), sha256 })
-        }
-        Ok(_) | Err(ApiError::Invalid(_)) => Err(ApiError::Invalid(NO_ADDRESS.to_owned())),
-        Err(error) => Err(error),
+    let bytes = body::whole(request, payload, bounds).await?;
+    if !Named::is_in(&bytes) {
+        return Err(ApiError::Invalid(NO_ADDRESS.to_owned()));
     }
+    let Address { url, package_sha256 } = body::parse(&bytes)?;
+    let sha256 = package_sha256.filter(|text| !text.is_empty()).map(understood).transpose()?;
+    Ok(Wanted { url: url.trim().to_owned(), sha256 })
 }
 
 /// Stages the field `package` of a multipart body, with a bound on the whole body from its declared length.

@@ -119,6 +119,7 @@ struct Sources {
 
 /// A source to be added.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = NewMarketplaceSource)]
 struct NewSource {
     /// For people; its host when it is left out.
@@ -129,6 +130,7 @@ struct NewSource {
 
 /// What is to be changed of a source.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = MarketplaceSourceChange)]
 struct SourceChange {
     name: Option<String>,

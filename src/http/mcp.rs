@@ -21,7 +21,10 @@ use actix_web::{
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 pub use refused::Refused;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{
+    model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage},
+    transport::{StreamableHttpServerConfig, StreamableHttpService},
+};
 use serde::Deserialize;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
@@ -105,6 +108,11 @@ async fn serve(
     let bounds = Bounds::new(services.limits.mcp_message_bytes, &services.timing);
     let body = body::whole(&request, payload, bounds).await?;
     let needs = if request.method() == Method::POST { needs(&request, &body)? } else { Needs::Nothing };
+    if needs == Needs::Session
+        && let Some(refusal) = misread_beginning(&body)
+    {
+        return Ok(HttpResponse::Ok().json(refusal));
+    }
     services.mcp.answer(handed_over(&request, caller, body)?, needs).await
 }
 
@@ -143,6 +151,16 @@ fn needs(request: &HttpRequest, body: &[u8]) -> Result<Needs, Refused> {
         Some("subscriptions/listen") => Needs::Stream,
         _ => Needs::Nothing,
     })
+}
+
+/// The answer to an `initialize` with params that are not its own. The library takes one for some other request, and asks
+/// for the session that it was to begin.
+fn misread_beginning(body: &[u8]) -> Option<ServerJsonRpcMessage> {
+    let message: ClientJsonRpcMessage = serde_json::from_slice(body).ok()?;
+    match message.into_request()? {
+        (ClientRequest::InitializeRequest(_), _) => None,
+        (_, id) => Some(ServerJsonRpcMessage::error(shapes::misread("initialize"), Some(id))),
+    }
 }
 
 /// The request as the library takes it. It gets the headers that are its own, and not the operator's token.
@@ -324,6 +342,7 @@ fn refusal(status: StatusCode, text: &str) -> ApiError {
 #[cfg(test)]
 mod tests {
     use actix_web::{http::header, test::TestRequest};
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -342,6 +361,37 @@ mod tests {
         for other in [r#"{"method":"tools/list"}"#, r#"{"result":{}}"#, r#"{"method":null}"#] {
             assert_eq!(judged(other, false), Ok(Needs::Nothing), "{other}");
         }
+    }
+
+    #[test]
+    fn an_initialize_with_params_that_are_not_its_own_is_told_so_by_its_id() {
+        let answer = |body: Value| misread_beginning(body.to_string().as_bytes()).map(|told| json!(told));
+        let initialize = |id: Value| json!({"jsonrpc": "2.0", "id": id, "method": "initialize"});
+        let with = |params: Value| {
+            let mut message = initialize(json!(7));
+            message["params"] = params;
+            message
+        };
+        let error = json!({"code": -32602, "message": "params are not those of initialize"});
+        let refused = |id: Value| Some(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        for id in [json!(7), json!("seven")] {
+            assert_eq!(answer(initialize(id.clone())), refused(id), "without params");
+        }
+        let whole =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+        assert_eq!(answer(with(whole.clone())), None);
+        for name in ["protocolVersion", "capabilities", "clientInfo"] {
+            let mut params = whole.clone();
+            params[name] = json!(1);
+            assert_eq!(answer(with(params)), refused(json!(7)), "{name}");
+        }
+        for params in [json!({}), Value::Null] {
+            assert_eq!(answer(with(params.clone())), refused(json!(7)), "{params}");
+        }
+        let mut notice = with(json!({}));
+        notice.as_object_mut().unwrap().remove("id");
+        assert_eq!(answer(notice), None, "nobody waits for an answer");
+        assert_eq!(misread_beginning(b"{"), None);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub static ROUTES: &[Endpoint] = &[
 
 /// A key to be trusted.
 #[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = NewTrustedKey)]
 struct NewKey {
     #[schema(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]

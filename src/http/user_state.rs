@@ -110,7 +110,7 @@ struct Kept {
     updated_at: String,
 }
 
-/// A value to be kept.
+/// A value to be kept. Fields that are not known are left alone, as existing hosts do: bundles of plugins write it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = NewUserStateValue)]

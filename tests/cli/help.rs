@@ -1,5 +1,7 @@
 //! Help, usage errors and completions of every command, and that the documentation knows them.
 
+use serde_json::json;
+
 use crate::command::Desk;
 
 /// Every command, and the groups.
@@ -86,6 +88,28 @@ fn wrong_usage_of_every_command_is_exit_code_2() {
         let done = desk.run(&[*command, &["--no-such-flag"]].concat()).expect(2);
         assert!(done.err.contains("--no-such-flag") && done.out.is_empty(), "{command:?}: {done:?}");
     }
+}
+
+#[test]
+fn wrong_usage_is_one_json_object_for_programs() {
+    let desk = Desk::new();
+    for command in COMMANDS {
+        let done = desk.run(&[*command, &["--json", "--no-such-flag"]].concat()).expect(2);
+        let error = done.error();
+        assert_eq!(
+            (&error["code"], &error["exit"], done.out.as_str()),
+            (&json!("usage"), &json!(2), ""),
+            "{command:?}"
+        );
+        let text = error["error"].as_str().expect("a text");
+        assert!(text.starts_with("unexpected argument '--no-such-flag' found\n"), "{command:?}: {text}");
+        assert!(text.contains("Usage: kandev-host") && !text.ends_with('\n'), "{command:?}: {text}");
+    }
+    for arguments in [&["--json"][..], &["--json", "plugin"], &["--json", "nope"], &["secret", "set", "--json"]] {
+        assert_eq!(desk.run(arguments).expect(2).error()["code"], "usage", "{arguments:?}");
+    }
+    let help = desk.run(&["--json", "plugin", "--help"]).expect(0);
+    assert!(help.out.contains("Usage: kandev-host plugin") && help.err.is_empty(), "help is a result: {help:?}");
 }
 
 #[test]

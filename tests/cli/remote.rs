@@ -87,6 +87,39 @@ async fn address_and_token_are_found_in_the_hosts_home() {
     assert!(done.err.contains("cannot be reached: ") && done.err.contains("kandev-host serve"), "{}", done.err);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn health_as_json_says_how_the_host_is_where_and_why() {
+    let mut host = Host::start().await;
+    let (desk, home, url) = (Desk::new(), host.home().to_str().unwrap().to_owned(), host.url().to_owned());
+    let ready = json!({"status": "ready", "url": url, "reason": null});
+    for place in [["--home", home.as_str()], ["--host", url.as_str()], ["--url", url.as_str()]] {
+        let done = desk.run(&[&["health", "--json"][..], &place].concat()).expect(0);
+        assert_eq!((done.json(), done.err.as_str()), (ready.clone(), ""), "{place:?}");
+        let done = desk.run(&[&["health"][..], &place].concat()).expect(0);
+        assert_eq!((done.out.as_str(), done.err.as_str()), ("", ""), "{place:?}");
+    }
+    host.kill();
+    let server = FileServer::start(&[("/ready", File::Status(503))]).await;
+    let (starting, nowhere) = (server.url(""), desk.path().join("run/host.json").display().to_string());
+    let desk_home = desk.path().to_str().unwrap().to_owned();
+    for (place, status, url, begin) in [
+        (["--home", home.as_str()], "not_reached", json!(url), format!("cannot ask {url}/ready: ")),
+        (["--host", starting.as_str()], "not_ready", json!(starting), format!("{starting}/ready answered 503: ")),
+        (
+            ["--home", desk_home.as_str()],
+            "not_reached",
+            json!(null),
+            format!("no host announces itself in {nowhere}; "),
+        ),
+    ] {
+        let done = desk.run(&[&["health", "--json"][..], &place].concat()).expect(1);
+        let reason = done.json()["reason"].as_str().expect("a reason").to_owned();
+        assert!(reason.starts_with(&begin), "{reason}");
+        assert_eq!(done.json(), json!({"status": status, "url": url, "reason": reason}), "{place:?}");
+        assert_eq!(done.error(), json!({"error": reason, "code": status, "exit": 1}), "{place:?}");
+    }
+}
+
 #[test]
 fn without_a_host_every_command_is_exit_code_3_and_says_what_to_start() {
     let desk = Desk::new();

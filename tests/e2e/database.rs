@@ -201,7 +201,9 @@ async fn the_health_command_tells_a_ready_host_from_one_that_is_not() {
         (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
     };
     assert_eq!(health(&[]).await, (Some(0), String::new()));
-    assert_eq!(health(&["--url", host.url()]).await, (Some(0), String::new()));
+    for flag in ["--host", "--url"] {
+        assert_eq!(health(&[flag, host.url()]).await, (Some(0), String::new()), "{flag}");
+    }
     tokio::task::block_in_place(|| server.stop());
     let (code, text) = eventually_some("not ready", || async {
         let answer = health(&[]).await;

@@ -101,6 +101,33 @@ on_both!(a_token_gives_the_credential_of_its_repository_and_opens_nothing_else, 
     assert_eq!(host.anonymous(Method::POST, "/api/v1/git-credential").await.status, 401);
 });
 
+on_both!(a_page_of_another_origin_gets_no_credential_with_a_good_token, |guest| {
+    let (host, board) = with_forge(guest, "").await;
+    let token = board.token(&host).await;
+    let from = async |origin: &str| {
+        let request = host.client().post(format!("{}/api/v1/git-credential", host.url())).bearer_auth(&token);
+        answer(request.header("Origin", origin).json(&remote("team/app.git"))).await
+    };
+    for foreign in ["http://evil.test", "null", "http://127.0.0.1:1"] {
+        assert_eq!(from(foreign).await.expect(403)["code"], "foreign_origin", "{foreign}");
+    }
+    assert_eq!(host.calls("forge").len(), 0, "none of those reached the plugin");
+    assert_eq!(from(host.url()).await.expect(200)["password"], MARKER, "the host's own page");
+});
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idempotency_key_is_refused_where_a_token_is_made_and_makes_none() {
+    let host = Host::start().await;
+    let board = Board::hosted(&host).await;
+    let url = format!("{}{}", host.url(), board.tokens());
+    let with_key = host.client().post(url).bearer_auth(TOKEN).header("Idempotency-Key", "7f2c").json(&json!({}));
+    let text = "no Idempotency-Key is taken here: to answer the same token again the host would have to keep it; make \
+                another one, and delete the one that is not needed";
+    assert_eq!(answer(with_key).await.expect(400), json!({"error": text, "code": "invalid_payload"}));
+    assert_eq!(host.get(&board.tokens()).await.expect(200), json!({"tokens": []}));
+    host.post(&board.tokens(), json!({})).await.expect(201);
+}
+
 on_both!(a_token_ends_with_its_session_its_time_or_the_operators_word, |guest| {
     let (host, board) = with_forge(guest, "").await;
     let path = format!("/api/v1/task-sessions/{}", board.session);

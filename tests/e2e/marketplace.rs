@@ -161,6 +161,10 @@ async fn a_source_that_cannot_be_had_is_told_and_shows_what_it_had() {
     for (file, reason) in [
         (File::Status(500), "the server responded 500; "),
         (File::Content(b"<html>".to_vec()), "what it serves is no plugin index: "),
+        (
+            File::Content(br#"{"schema_version":2,"plugins":[{"id":"later"}]}"#.to_vec()),
+            "its index has the schema_version 2, and this host reads 1: ",
+        ),
         (File::Content(large), "the index is larger than 20000 bytes (limits.marketplace_index_bytes)"),
         (File::Endless, "the index is larger than 20000 bytes (limits.marketplace_index_bytes)"),
         (File::Silence, "the index did not come within 1 s (timing.marketplace_timeout)"),
@@ -204,6 +208,15 @@ on_databases!(sources_are_added_changed_and_deleted_with_the_texts_of_the_contra
     assert_eq!((&off["name"], &off["enabled"], &off["url"]), (&json!("Two"), &json!(false), &json!(url)));
     assert_eq!(change(json!({})).await.expect(200), off);
     assert_eq!(change(json!({"name": ""})).await.expect(400)["code"], "invalid_source");
+    for unknown in ["url", "enabeld"] {
+        let refused = change(json!({"name": "Three", unknown: true})).await.expect(400);
+        let text = format!("unknown field `{unknown}`, expected `name` or `enabled`");
+        assert!(refused["error"].as_str().unwrap().contains(&text), "{refused}");
+        assert_eq!(refused["code"], "invalid_payload");
+    }
+    let more = host.post(SOURCES, json!({"name": "Bad", "url": "https://a.test/", "enabled": false})).await;
+    assert_eq!(more.expect(400)["code"], "invalid_payload");
+    assert_eq!(change(json!({})).await.expect(200), off, "nothing of those was changed");
     server.take_hits();
     let listing = market(&host, "").await;
     assert_eq!((ids(&listing), listing["sources"].as_array().unwrap().len()), (vec![], 1));
@@ -334,10 +347,14 @@ async fn a_newer_version_is_told_once_and_a_signed_one_is_installed_when_the_ope
     .await;
 
     assert_eq!(auto_update(&host, "none", json!(true)).await.expect(404)["code"], "plugin_not_found");
-    for body in [json!({}), json!({"auto_update": "yes"})] {
+    for body in [json!({}), json!({"auto_update": "yes"}), json!({"auto_update": true, "until": "tomorrow"})] {
         let answer = host.request(Method::PUT, "/api/plugins/demo/auto-update", Some(body)).await;
         assert_eq!(answer.expect(400)["code"], "invalid_payload");
     }
+    let more = json!({"auto_update_default": false, "auto_update": false});
+    let answer = host.request(Method::PUT, "/api/plugins/settings", Some(more)).await;
+    assert_eq!(answer.expect(400)["code"], "invalid_payload");
+    assert_eq!(host.get("/api/plugins/settings").await.expect(200), on, "nothing of those was changed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

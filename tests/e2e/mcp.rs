@@ -252,6 +252,20 @@ async fn what_is_no_message_is_refused_in_the_hosts_words() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_initialize_without_its_params_is_answered_by_its_id_and_takes_no_seat() {
+    let host = Host::start_with(Settings::toml("[limits]\nmcp_sessions = 1\n")).await;
+    let error = json!({"code": -32602, "message": "params are not those of initialize"});
+    let without = json!({"jsonrpc": "2.0", "id": "first", "method": "initialize"});
+    for (asked, id) in [(without, json!("first")), (message(2, "initialize", json!({})), json!(2))] {
+        let said = post(to_mcp(&host, Method::POST, ""), &asked).await;
+        assert_eq!((said.status, said.session), (200, None));
+        assert_eq!(said.messages, [json!({"jsonrpc": "2.0", "id": id, "error": error})]);
+    }
+    let session = Session::begin(&host, "").await;
+    assert_eq!(session.ask("ping", json!({})).await["result"], json!({}));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_are_bounded_and_end_when_they_are_ended_or_not_used() {
     let host = Host::start_with(Settings::toml("[limits]\nmcp_sessions = 2\n[timing]\nmcp_idle = \"2s\"\n")).await;
     let (listening, ended) = (Session::begin(&host, "").await, Session::begin(&host, "").await);

@@ -277,6 +277,13 @@ async fn requests_that_hold_no_package_are_refused_with_the_way_out() {
         ("bad json", json_type, b"{".to_vec(), "invalid_payload", no_url),
         ("empty url", json_type, b"{\"url\":\" \"}".to_vec(), "invalid_payload", no_url),
         ("url of a wrong type", json_type, b"{\"url\":1}".to_vec(), "invalid_payload", no_url),
+        (
+            "a misspelt digest",
+            json_type,
+            b"{\"url\":\"https://a.test/p\",\"package_sha265\":\"\"}".to_vec(),
+            "invalid_payload",
+            "unknown field `package_sha265`, expected `url` or `package_sha256`",
+        ),
         ("the archive alone", "Content-Type: application/gzip", good.clone(), "invalid_payload", no_url),
         ("other field", FORM, form(&[("file", b"x")]), "missing_package", missing),
         ("no field", FORM, b"--b--\r\n".to_vec(), "missing_package", missing),

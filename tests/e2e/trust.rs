@@ -162,6 +162,11 @@ async fn keys_are_added_listed_and_removed_and_files_put_there_by_hand_count_at_
         (400, "invalid_payload", json!({"name": "x", "key": key.public_pem(), "plugins": []})),
         (400, "invalid_payload", json!({"name": "x", "key": key.public_pem(), "plugins": ["No"]})),
         (400, "invalid_payload", json!({"name": "x"})),
+        (
+            400,
+            "invalid_payload",
+            json!({"name": "x", "key": key.public_pem(), "plugins": ["*"], "until": "2030-01-01"}),
+        ),
     ] {
         let answer = host.post(path, body).await.expect(status);
         assert_eq!(answer["code"], code, "{answer}");

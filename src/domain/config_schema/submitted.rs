@@ -19,11 +19,15 @@ pub struct Submitted {
 
 impl Submitted {
     /// Reads a PATCH body: an object whose `config` is an object; left out, the config is empty (rest.md §4). `None` for
-    /// anything else.
+    /// anything else, also beside it: a misspelt `config` would empty the config.
     pub fn read(body: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(body).ok()?;
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
-        let fields = match members.remove("config") {
+        let config = members.remove("config");
+        if !members.is_empty() {
+            return None;
+        }
+        let fields = match config {
             None => return Some(Self::default()),
             Some(Value::Object(fields)) => fields,
             Some(_) => return None,

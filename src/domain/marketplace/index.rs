@@ -22,6 +22,9 @@ use crate::domain::{
     version::{MinVersionError, check_minimum_form},
 };
 
+/// The `schema_version` of the indexes that are read. One that says none counts as it: existing hosts never ask.
+const SCHEMA_VERSION: &str = "1";
+
 /// Most entries of an index that are read; the rest is counted as skipped.
 pub const MAX_ENTRIES: usize = 5000;
 
@@ -44,6 +47,9 @@ const MAX_LINK_BYTES: usize = 2048;
 
 /// Longest reason, in bytes.
 const MAX_REASON_BYTES: usize = 300;
+
+/// Longest foreign `schema_version` that is shown, in bytes.
+const MAX_SHOWN_VERSION_BYTES: usize = 40;
 
 /// One plugin of an index, as REST shows it. A text that the index lacks is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -102,10 +108,25 @@ pub struct Index {
     pub skipped_count: usize,
 }
 
-/// The bytes are no index.
+/// Why the bytes are not read as an index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("what it serves is no plugin index: {0}")]
-pub struct IndexFault(String);
+pub enum IndexFault {
+    /// They are none.
+    #[error("what it serves is no plugin index: {0}")]
+    NoIndex(String),
+    /// They are one of another time, whose entries may mean something else.
+    #[error(
+        "its index has the schema_version {0}, and this host reads {SCHEMA_VERSION}: ask who publishes it for one, or \
+         look for a newer host"
+    )]
+    Schema(String),
+}
+
+impl From<serde_json::Error> for IndexFault {
+    fn from(error: serde_json::Error) -> Self {
+        Self::NoIndex(clean::single_line(&error.to_string(), MAX_REASON_BYTES))
+    }
+}
 
 /// Why an entry is not offered.
 #[derive(Debug, thiserror::Error)]
@@ -129,11 +150,15 @@ enum EntryFault {
 /// Reads the bytes of an index.
 ///
 /// # Errors
-/// [`IndexFault`] when they are not one JSON object with a list `plugins`.
+/// [`IndexFault`] when they are not one JSON object with a list `plugins`, or one of another `schema_version`.
 pub fn parse(bytes: &[u8]) -> Result<Index, IndexFault> {
-    let read = serde_json::from_slice::<Document>(bytes);
-    let document = read.map_err(|error| IndexFault(clean::single_line(&error.to_string(), MAX_REASON_BYTES)))?;
-    let Listed { kept, beyond } = document.plugins.unwrap_or_default();
+    // First: the rest of an index of another version need not look like one of this.
+    if let Some(version) = serde_json::from_slice::<Head<'_>>(bytes)?.schema_version.map(RawValue::get)
+        && version != SCHEMA_VERSION
+    {
+        return Err(IndexFault::Schema(clean::single_line(version, MAX_SHOWN_VERSION_BYTES)));
+    }
+    let Listed { kept, beyond } = serde_json::from_slice::<Document>(bytes)?.plugins.unwrap_or_default();
     let mut index = Index::default();
     let mut ids = BTreeSet::new();
     for (place, raw) in kept.iter().enumerate() {
@@ -156,6 +181,13 @@ impl Index {
             self.skipped.push(Skipped { entry, reason: clean::single_line(reason, MAX_REASON_BYTES) });
         }
     }
+}
+
+/// What says how the rest is to be read. `null` is as good as left out.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    schema_version: Option<&'a RawValue>,
 }
 
 /// The document, as far as it matters.
@@ -324,7 +356,7 @@ mod tests {
         let mut sent = whole.clone();
         sent["unknown"] = json!({"of": "a later version"});
         sent["package_sha256"] = json!("AB".repeat(32));
-        let document = json!({"schema_version": 9, "generated_at": 1, "source": null, "plugins": [sent], "more": []});
+        let document = json!({"schema_version": 1, "generated_at": 1, "source": null, "plugins": [sent], "more": []});
         let index = parse(document.to_string().as_bytes()).unwrap();
         assert_eq!(serde_json::to_value(&index.entries).unwrap(), json!([whole]));
         assert_eq!(index.skipped, []);
@@ -396,6 +428,28 @@ mod tests {
         assert_eq!(parse(b"{\"plugins\":null}"), Ok(Index::default()));
         let deep = format!("{{\"plugins\":[{}]}}", "[".repeat(100_000));
         assert!(parse(deep.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn an_index_of_another_schema_version_is_not_read_and_one_without_is() {
+        for version in [json!(2), json!(0), json!("1"), json!(1.5), json!({"a": 1})] {
+            for plugins in [json!([least("acme")]), json!({"acme": least("acme")})] {
+                let document = json!({"schema_version": version, "plugins": plugins}).to_string();
+                let text = format!(
+                    "its index has the schema_version {version}, and this host reads 1: ask who publishes it for one, \
+                     or look for a newer host"
+                );
+                assert_eq!(parse(document.as_bytes()).map_err(|fault| fault.to_string()), Err(text));
+            }
+        }
+        let long = json!({"schema_version": "x".repeat(1000), "plugins": []}).to_string();
+        assert!(parse(long.as_bytes()).unwrap_err().to_string().len() < 200);
+        let listed = read(json!([least("acme")]));
+        for document in
+            [json!({"plugins": [least("acme")]}), json!({"schema_version": null, "plugins": [least("acme")]})]
+        {
+            assert_eq!(parse(document.to_string().as_bytes()), Ok(listed.clone()), "{document}");
+        }
     }
 
     #[test]

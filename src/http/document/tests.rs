@@ -121,6 +121,17 @@ fn the_words_of_a_vocabulary_are_those_that_serde_writes() {
     assert_eq!(words("PluginStatus"), &serde_json::to_value(Status::ALL).unwrap());
 }
 
+/// A route with a token of its own says so, and that it is not the operator's.
+#[test]
+fn git_gets_in_by_a_token_of_its_own() {
+    let written = written();
+    let scheme = &written["components"]["securitySchemes"]["git_token"];
+    assert_eq!((&scheme["type"], &scheme["scheme"]), (&Value::from("http"), &Value::from("bearer")));
+    let git = &written["paths"]["/api/v1/git-credential"]["post"];
+    assert_eq!(git["security"], serde_json::json!([{"git_token": []}]));
+    assert!(git["responses"].get("401").is_some() && git["responses"].get("403").is_some(), "{git}");
+}
+
 #[test]
 fn it_is_openapi_3_1_with_a_login() {
     let written = written();

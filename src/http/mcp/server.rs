@@ -142,7 +142,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         match KNOWN.contains(&request.method.as_str()) {
-            true => Err(ErrorData::invalid_params(format!("params are not those of {}", request.method), None)),
+            true => Err(shapes::misread(&request.method)),
             false => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
         }
     }

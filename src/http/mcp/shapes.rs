@@ -133,6 +133,11 @@ pub fn unknown(name: &str) -> ErrorData {
     ErrorData::invalid_params(text, Some(json!({"code": "tool_not_found"})))
 }
 
+/// A request whose params are not what its method takes.
+pub fn misread(method: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("params are not those of {method}"), None)
+}
+
 /// Facts of the host beside the protocol's own.
 fn meta<const N: usize>(facts: [(&str, Value); N]) -> MetaObject {
     MetaObject(facts.into_iter().map(|(name, value)| (format!("kandev-host/{name}"), value)).collect::<Map<_, _>>())

@@ -102,6 +102,18 @@ async fn every_route_that_is_not_public_answers_401_without_the_token() {
 }
 
 #[actix_web::test]
+async fn a_page_of_another_origin_is_refused_by_every_route_that_takes_credentials() {
+    for endpoint in all() {
+        let foreign = (header::ORIGIN, "https://evil.test");
+        let request = request(endpoint).insert_header((header::AUTHORIZATION, "Bearer t0ken")).insert_header(foreign);
+        let answer = send(request).await;
+        let open = is_public(endpoint.action) && endpoint.action != Action::GitCredentialResolve;
+        let refused = answer.status() == 403 && body(answer).await["code"] == "foreign_origin";
+        assert_eq!(refused, !open, "{} {}", endpoint.method, endpoint.path);
+    }
+}
+
+#[actix_web::test]
 async fn the_token_opens_every_route() {
     for endpoint in all() {
         let answer = send(request(endpoint).insert_header((header::AUTHORIZATION, "Bearer t0ken"))).await;
