@@ -250,6 +250,7 @@ impl Host {
             hub: Hub::start(&bus, limits),
             mcp: Mcp::start(&registry, &Platform::new(&platform_store), timing, limits),
             usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
+            allowed_origins: config.http.allowed_origins.clone(),
             requests: RequestFigures::default(),
             public_metrics: config.metrics.public,
             traced: config.telemetry.is_on(),

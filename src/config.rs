@@ -12,6 +12,7 @@ mod limits;
 mod load;
 mod observing;
 mod plugins;
+mod rest;
 mod rules;
 mod show;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use limits::Limits;
 pub use load::{ConfigError, DEFAULT_COMPAT_VERSION, Loaded, Overrides, Source, load, load_explained};
 pub use observing::{Metrics, Telemetry};
 pub use plugins::{Features, Install, Plugins, SignaturePolicy};
+pub use rest::Http;
 use secrecy::SecretString;
 pub use show::{Row, rows};
 pub use timing::Timing;
@@ -55,6 +57,8 @@ pub struct Config {
     pub timing: Timing,
     /// Every bound.
     pub limits: Limits,
+    /// Whose pages may ask.
+    pub http: Http,
     /// Where packages may come from.
     pub install: Install,
     /// What plugin processes get.

@@ -116,6 +116,8 @@ pub struct Services {
     pub mcp: Mcp,
     /// What processes use.
     pub usage: UsageSampler,
+    /// Origins whose pages may ask as if they were the host's own.
+    pub allowed_origins: Vec<String>,
     /// Requests answered so far.
     pub requests: RequestFigures,
     /// Whether `GET /metrics` needs no token.

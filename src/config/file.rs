@@ -8,16 +8,17 @@ use secrecy::SecretString;
 use serde::{Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
-use super::{ConfigError, Features, Install, Limits, Metrics, Plugins, Source, Telemetry, Timing};
+use super::{ConfigError, Features, Http, Install, Limits, Metrics, Plugins, Source, Telemetry, Timing};
 
 /// Accepted keys of the top level.
-const TOP_LEVEL: [&str; 11] = [
+const TOP_LEVEL: [&str; 12] = [
     "listen",
     "database_url",
     "log",
     "compat_version",
     "timing",
     "limits",
+    "http",
     "install",
     "plugins",
     "features",
@@ -34,6 +35,7 @@ pub struct FileSettings {
     pub compat_version: Option<String>,
     pub timing: Timing,
     pub limits: Limits,
+    pub http: Http,
     pub install: Install,
     pub plugins: Plugins,
     pub features: Features,
@@ -68,6 +70,7 @@ pub fn parse(path: &Path, text: &str) -> Result<FileSettings, ConfigError> {
         compat_version: string(&mut table, "compat_version")?,
         timing: section(path, &mut table, "timing", &mut set)?,
         limits: section(path, &mut table, "limits", &mut set)?,
+        http: section(path, &mut table, "http", &mut set)?,
         install: section(path, &mut table, "install", &mut set)?,
         plugins: section(path, &mut table, "plugins", &mut set)?,
         features: section(path, &mut table, "features", &mut set)?,

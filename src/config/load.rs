@@ -169,6 +169,7 @@ pub fn load_explained(overrides: Overrides, env: Lookup<'_>) -> Result<Loaded, C
         compat_version: layers.checked("compat_version", parse_compat_version(compat_version))?,
         timing: file.timing,
         limits: file.limits,
+        http: file.http,
         install: file.install,
         plugins: file.plugins,
         features: file.features,
@@ -288,7 +289,8 @@ impl Layers<'_> {
 
 fn check_sections(file: &FileSettings, sources: &BTreeMap<String, Source>) -> Result<(), ConfigError> {
     let timing_and_limits = rules::check_timing(&file.timing).and_then(|()| rules::check_limits(&file.limits));
-    let telemetry = timing_and_limits.and_then(|()| rules::check_telemetry(&file.telemetry));
+    let http = timing_and_limits.and_then(|()| rules::check_http(&file.http));
+    let telemetry = http.and_then(|()| rules::check_telemetry(&file.telemetry));
     telemetry.and_then(|()| rules::check_plugins(&file.plugins)).map_err(|(key, reason)| {
         let origin = sources.get(&key).copied().unwrap_or(Source::Default);
         ConfigError::BadValue { key, origin, reason }

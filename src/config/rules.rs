@@ -10,8 +10,8 @@ use std::{ops::RangeInclusive, time::Duration};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Limits, Plugins, Telemetry, Timing, duration};
-use crate::domain::marketplace;
+use super::{Http, Limits, Plugins, Telemetry, Timing, duration};
+use crate::domain::{marketplace, origin};
 
 /// A violated rule: the dotted key and the reason.
 pub type Violation = (String, String);
@@ -20,6 +20,9 @@ pub type Violation = (String, String);
 const MAX_DURATION: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Longest accepted list of waits.
 const MAX_WAITS: usize = 100;
+
+/// Most origins whose pages may ask: a request of a page is held against each.
+const MAX_ORIGINS: usize = 100;
 
 /// Longest name of this service.
 const MAX_NAME_BYTES: usize = 255;
@@ -63,6 +66,17 @@ pub fn check_timing(timing: &Timing) -> Result<(), Violation> {
 /// The first violated rule of `[limits]`.
 pub fn check_limits(limits: &Limits) -> Result<(), Violation> {
     check("limits", limits)
+}
+
+/// The first violated rule of `[http]`.
+pub fn check_http(http: &Http) -> Result<(), Violation> {
+    let violated = |reason: String| ("http.allowed_origins".to_owned(), reason);
+    if http.allowed_origins.len() > MAX_ORIGINS {
+        return Err(violated(format!("it must have at most {MAX_ORIGINS} items")));
+    }
+    let mut origins = (1..).zip(&http.allowed_origins);
+    origins
+        .try_for_each(|(number, text)| origin::check(text).map_err(|error| violated(format!("item {number}: {error}"))))
 }
 
 /// The first violated rule of `[telemetry]`. The endpoint is not quoted: it may hold a password.
@@ -162,6 +176,28 @@ mod tests {
             let (key, reason) = check(url).unwrap_err();
             assert!(key == "plugins.marketplace_url" && !reason.contains("hunter2"), "{url}: {reason}");
         }
+    }
+
+    #[test]
+    fn an_origin_that_may_ask_is_written_as_browsers_write_it_and_its_place_is_told() {
+        let check = |origins: &[&str]| {
+            check_http(&Http { allowed_origins: origins.iter().map(|origin| (*origin).to_owned()).collect() })
+        };
+        let violated = |reason: &str| Err(("http.allowed_origins".to_owned(), reason.to_owned()));
+        assert_eq!(check(&[]), Ok(()));
+        assert_eq!(check(&["https://kandev.test", "http://127.0.0.1:8080"]), Ok(()));
+        assert_eq!(
+            check(&["https://kandev.test", "https://me:hunter2@kandev.test/"]),
+            violated("item 2: it must be as browsers write it, here \"https://kandev.test\"")
+        );
+        assert_eq!(
+            check(&["*"]),
+            violated(
+                "item 1: it must be one origin, scheme://host[:port] with http or https, like \
+                 \"https://kandev.example.test\""
+            )
+        );
+        assert_eq!(check(&["https://kandev.test"; 101]), violated("it must have at most 100 items"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Config, Features, Install, Limits, Loaded, Metrics, Plugins, Source, Telemetry, Timing,
+    Config, Features, Http, Install, Limits, Loaded, Metrics, Plugins, Source, Telemetry, Timing,
     load::{DEFAULT_COMPAT_VERSION, DEFAULT_HOME, DEFAULT_LISTEN, DEFAULT_LOG},
 };
 
@@ -38,6 +38,7 @@ pub fn rows(loaded: &Loaded) -> Vec<Row> {
         compat_version,
         timing,
         limits,
+        http,
         install,
         plugins,
         features,
@@ -67,6 +68,7 @@ pub fn rows(loaded: &Loaded) -> Vec<Row> {
     let sections = [
         ("timing", section(timing), section(&Timing::default())),
         ("limits", section(limits), section(&Limits::default())),
+        ("http", section(http), section(&Http::default())),
         ("install", section(install), section(&Install::default())),
         ("plugins", section(plugins), section(&Plugins::default())),
         ("features", section(features), section(&Features::default())),
@@ -103,6 +105,7 @@ fn unit(section: &str, key: &str, value: &Value) -> &'static str {
         }
         (_, Value::Number(_)) => "count",
         (_, Value::Bool(_)) => "true or false",
+        ("http", Value::Array(_)) => "origins",
         ("plugins", Value::Array(_)) => "names of variables",
         ("plugins", _) => "address",
         (_, Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_)) => "text",

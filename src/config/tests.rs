@@ -59,7 +59,10 @@ fn an_empty_home_gives_the_documented_defaults() {
         (config.timing, config.limits, config.install, config.plugins),
         (Timing::default(), Limits::default(), Install::default(), Plugins::default())
     );
-    assert_eq!((config.metrics, config.telemetry), (Metrics::default(), Telemetry::default()));
+    assert_eq!(
+        (config.http, config.metrics, config.telemetry),
+        (Http::default(), Metrics::default(), Telemetry::default())
+    );
 }
 
 #[test]
@@ -80,7 +83,7 @@ fn every_section_is_read_and_keys_left_out_keep_their_default() {
         .file(
             "compat_version = \"0.92.0\"\nlog = \"debug\"\n[timing]\nping_interval = \"250ms\"\nrestart_delays = []\n\
              [limits]\nbuffer_events = 7\n[install]\nallow_private_addresses = true\nsignatures = \"warn\"\n\
-             [plugins]\nenvironment = [\"PATH\"]",
+             [plugins]\nenvironment = [\"PATH\"]\n[http]\nallowed_origins = [\"https://kandev.test\"]",
         )
         .config();
     let timing = Timing { ping_interval: Duration::from_millis(250), restart_delays: Vec::new(), ..Timing::default() };
@@ -88,6 +91,7 @@ fn every_section_is_read_and_keys_left_out_keep_their_default() {
     assert_eq!(config.limits, Limits { buffer_events: 7, ..Limits::default() });
     assert_eq!(config.install, Install { allow_private_addresses: true, ..Install::default() });
     assert_eq!(config.plugins.environment, ["PATH"]);
+    assert_eq!(config.http.allowed_origins, ["https://kandev.test"]);
     assert_eq!((config.compat_version.as_str(), config.log.as_str()), ("0.92.0", "debug"));
 }
 
@@ -96,7 +100,7 @@ fn an_unknown_key_is_named_with_the_accepted_ones() {
     assert_eq!(
         World::new().file("colour = 1").error(),
         "HOME/host.toml: unknown key \"colour\"; accepted are listen, database_url, log, compat_version, timing, \
-         limits, install, plugins, features, metrics, telemetry"
+         limits, http, install, plugins, features, metrics, telemetry"
     );
     assert_eq!(
         World::new().file("[install]\nsignature = \"warn\"").error(),
@@ -126,6 +130,11 @@ fn a_bad_value_is_named_with_its_source_and_what_is_accepted() {
         (
             "[install]\nsignatures = \"always\"",
             "install.signatures (from host.toml): it must be \"warn\" or \"require\"",
+        ),
+        (
+            "[http]\nallowed_origins = [\"https://kandev.test/\"]",
+            "http.allowed_origins (from host.toml): item 1: it must be as browsers write it, here \
+             \"https://kandev.test\"",
         ),
         (
             "compat_version = \"abc\"",
@@ -233,6 +242,7 @@ fn show_lists_every_key_with_its_source_and_hides_secrets() {
     );
     assert_eq!(row("admin_token").source, "KANDEV_ADMIN_TOKEN");
     assert_eq!(row("limits.event_bytes").unit, "bytes");
+    assert_eq!(row("http.allowed_origins").unit, "origins");
     assert_eq!(row("home").source, "--home");
 }
 

@@ -232,7 +232,8 @@ impl ApiError {
             Self::ForeignOrigin => plain(
                 StatusCode::FORBIDDEN,
                 "foreign_origin",
-                "sent by a page of another origin: open the host's own address, and let a proxy pass its Host on",
+                "sent by a page of another origin: open the host's own address, and let a proxy pass its Host on (else see \
+                 http.allowed_origins)",
             ),
             Self::Invalid(text) => plain(StatusCode::BAD_REQUEST, "invalid_payload", text),
             Self::Body(error) => describe_body(error),

@@ -15,7 +15,7 @@ use actix_web::{
 use futures_util::FutureExt;
 
 use super::{
-    ApiError, OperatorToken,
+    ApiError, OperatorToken, Services,
     query::{self, Takes},
 };
 use crate::domain::{
@@ -59,15 +59,17 @@ pub async fn admit(
     }
 }
 
-/// Refuses what a page of another origin sends: a browser might add its reader's credentials, and a page might have been
-/// given a token. What everyone may do without one, every page may.
+/// Refuses what a page of another origin sends, `/ws` and `/mcp` among it: a browser might add its reader's credentials,
+/// and a page might have been given a token. What everyone may do without one, every page may.
 fn own_page(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
     let mut origins = request.headers().get_all(header::ORIGIN).peekable();
     if origins.peek().is_none() || is_for_every_page(action) {
         return Ok(());
     }
     let asked = request.connection_info();
-    match origins.all(|origin| origin::is_own(origin.as_bytes(), asked.host())) {
+    let services = request.app_data::<Data<Services>>();
+    let allowed = services.map(|services| services.allowed_origins.as_slice()).unwrap_or_default();
+    match origins.all(|origin| origin::may_ask(origin.as_bytes(), asked.host(), allowed)) {
         true => Ok(()),
         false => Err(ApiError::ForeignOrigin),
     }

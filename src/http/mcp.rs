@@ -101,7 +101,7 @@ async fn serve(
     Query(Parameters { task_id, session_id }): Query<Parameters>,
     payload: web::Payload,
 ) -> Result<HttpResponse, ApiError> {
-    origin::check(request.headers())?;
+    origin::check(request.headers(), &services.allowed_origins)?;
     let named =
         Named { task: task_id.unwrap_or_default(), session: session_id.unwrap_or_default(), ..Named::default() };
     let caller = Caller::new(&request, named);

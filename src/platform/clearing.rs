@@ -20,8 +20,7 @@ use crate::{
 /// Most rows of a kind that go in one transaction.
 pub(super) const ROWS: u64 = 2000;
 
-/// Empties the holder. Tells `task.deleted` of each task, with the transaction that deletes it. A host that stops ends this
-/// between two transactions.
+/// Empties the holder. A host that stops ends this between two transactions.
 pub(super) async fn empty(
     store: &PlatformStore,
     scope: &Scope,
@@ -34,18 +33,30 @@ pub(super) async fn empty(
                 DbFault::Unavailable("the host is stopping in the middle of a large deletion".to_owned()).into()
             );
         }
-        let work = |work: Work| async move {
-            let Cleared { tasks, more } = work.clear_some(holder, rows).await?;
-            for task in &tasks {
-                // Their sessions are gone.
-                work.tell(event::task_deleted(task, &SessionSummary::default(), Some("workspace deleted")));
-            }
-            Ok(more)
-        };
-        if !store.write(scope, None, work).await? {
+        if !round(store, scope, holder, rows).await? {
             return Ok(());
         }
     }
+}
+
+/// One transaction of it; whether there may be more to do. Tells `task.deleted` of each task, with the transaction that
+/// deletes it. Noted together with what is lost: whatever ends the deletion now, `housekeeping` goes on with it.
+pub(super) async fn round(
+    store: &PlatformStore,
+    scope: &Scope,
+    holder: Holder<'_>,
+    rows: u64,
+) -> Result<bool, PlatformError> {
+    let work = |work: Work| async move {
+        let Cleared { tasks, more } = work.clear_some(holder, rows).await?;
+        work.note_deletion(holder).await?;
+        for task in &tasks {
+            // Their sessions are gone.
+            work.tell(event::task_deleted(task, &SessionSummary::default(), Some("workspace deleted")));
+        }
+        Ok(more)
+    };
+    store.write(scope, None, work).await
 }
 
 /// Deletes by `work`, which looks whether it may and then whether it can ([`refuse_large`]); as long as it cannot, the holder
@@ -54,6 +65,7 @@ pub(super) async fn empty(
 pub(super) async fn delete<T, F>(
     store: &PlatformStore,
     by: &By,
+    mut begun: Begun,
     holder: Holder<'_>,
     rows: u64,
     work: impl Fn(Work, Begun) -> F,
@@ -62,14 +74,22 @@ where
     T: Serialize + DeserializeOwned + Clone + Send,
     F: Future<Output = Result<T, PlatformError>>,
 {
-    let mut begun = Begun(false);
     loop {
-        let done = store.write(&by.scope, by.once.as_ref(), |open| work(open, begun)).await;
-        match done {
+        let whole = |open: Work| {
+            let deleted = work(open.clone(), begun);
+            async move {
+                let done = deleted.await?;
+                if begun == Begun::EARLIER {
+                    open.forget_deletion(holder).await?;
+                }
+                Ok::<_, PlatformError>(done)
+            }
+        };
+        match store.write(&by.scope, by.once.as_ref(), whole).await {
             Err(error) if is_too_large(&error) => empty(store, &by.scope, holder, rows).await?,
             done => return done,
         }
-        begun = Begun(true);
+        begun = Begun::EARLIER;
     }
 }
 
@@ -78,6 +98,11 @@ where
 pub(super) struct Begun(bool);
 
 impl Begun {
+    /// Nothing is gone yet.
+    pub const NOT_YET: Self = Self(false);
+    /// Something is, and it is noted.
+    pub const EARLIER: Self = Self(true);
+
     /// What is to be looked at before a deletion begins, and not after.
     pub fn before<E>(self, check: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
         match self.0 {

@@ -1,5 +1,5 @@
 //! Deleting what is kept for a time only: old events of the log, old idempotency keys and tokens of git; and what is
-//! left of workspaces whose deletion was cut off.
+//! left of workspaces, tasks and sessions whose deletion was cut off.
 //!
 //! A round comes with time, and early when much was written to the log or for idempotency keys: whoever writes fast must
 //! not fill the disk between two rounds.
@@ -10,10 +10,10 @@ use time::OffsetDateTime;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{PlatformError, publisher, workspaces::Workspaces};
+use super::{PlatformError, publisher, sessions::Sessions, tasks::Tasks, workspaces::Workspaces};
 use crate::{
     config::{Limits, Timing},
-    store::platform::{PlatformStore, Retention},
+    store::platform::{Holder, PlatformStore, Retention},
 };
 
 /// Most rows that one transaction deletes: others write between two of them.
@@ -105,6 +105,25 @@ impl Housekeeping {
         }
         self.store.forget_git_tokens(now).await?;
         Workspaces::new(self.store.clone()).finish_deletions().await?;
+        self.finish_deletions(now).await?;
         Ok(until > published)
+    }
+
+    /// Goes on with deletions of tasks and sessions that were begun, by an earlier host or by a request that was cut off.
+    /// One that is under way has deleted something since the round before, and is left to whoever waits for it.
+    async fn finish_deletions(&self, now: OffsetDateTime) -> Result<(), PlatformError> {
+        let (tasks, sessions) = (Tasks::new(self.store.clone()), Sessions::new(self.store.clone()));
+        for unfinished in self.store.unfinished_deletions(now - self.interval).await? {
+            let holder = unfinished.holder()?;
+            match holder {
+                Holder::Task(id, cascade) => tasks.finish_deletion(id, cascade).await?,
+                Holder::Owned(root, tag) => tasks.finish_owned_tree(root, tag).await?,
+                Holder::Session(id) => sessions.finish_deletion(id).await?,
+                // Its mark is in its row.
+                Holder::Workspace(_) => continue,
+            }
+            tracing::info!(?holder, "a deletion that was cut off was finished");
+        }
+        Ok(())
     }
 }

@@ -114,6 +114,15 @@ impl Sessions {
 
     /// Deletes a session with its turns and messages. Tells `task.updated`.
     pub async fn delete(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
+        self.remove(by, Begun::NOT_YET, id, expected).await
+    }
+
+    /// Goes on with a deletion that was begun; nothing when the session is gone.
+    pub(super) async fn finish_deletion(&self, id: &str) -> Result<(), PlatformError> {
+        self.remove(&By::operator(), Begun::EARLIER, id, None).await
+    }
+
+    async fn remove(&self, by: &By, begun: Begun, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work, begun: Begun| async move {
             let (task, mut session) = match with_task(&work, id).await {
                 Err(error) if begun.is_done(&error) => return Ok(()),
@@ -124,7 +133,7 @@ impl Sessions {
             work.delete::<Session>(id).await?;
             tasks::tell_updated(&work, &task).await
         };
-        clearing::delete(&self.store, by, Holder::Session(id), ROWS, work).await
+        clearing::delete(&self.store, by, begun, Holder::Session(id), ROWS, work).await
     }
 
     /// Notes the last message that a person has read. Tells nothing.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     By, PlatformError,
-    clearing::{self, ROWS},
+    clearing::{self, Begun, ROWS},
 };
 use crate::{
     domain::{
@@ -234,8 +234,25 @@ impl Tasks {
         expected: Option<i64>,
         rows: u64,
     ) -> Result<(), PlatformError> {
+        self.remove(by, Begun::NOT_YET, id, cascade, expected, rows).await
+    }
+
+    /// Goes on with a deletion that was begun; nothing when the task is gone.
+    pub(super) async fn finish_deletion(&self, id: &str, cascade: bool) -> Result<(), PlatformError> {
+        self.remove(&By::operator(), Begun::EARLIER, id, cascade, None, ROWS).await
+    }
+
+    async fn remove(
+        &self,
+        by: &By,
+        begun: Begun,
+        id: &str,
+        cascade: bool,
+        expected: Option<i64>,
+        rows: u64,
+    ) -> Result<(), PlatformError> {
         let work = |work, begun| async move { delete::delete(&work, begun, id, cascade, expected, rows).await };
-        clearing::delete(&self.store, by, Holder::Task(id, cascade), rows, work).await
+        clearing::delete(&self.store, by, begun, Holder::Task(id, cascade), rows, work).await
     }
 
     /// The tasks that [`Self::delete_owned_tree`] would delete, the root first (host-data.md §6.4).
@@ -253,9 +270,17 @@ impl Tasks {
         root: &str,
     ) -> Result<Vec<String>, PlatformError> {
         let by = By::plugin(plugin).within(scope.clone());
-        let tag = &delete::tag(plugin);
+        self.remove_owned(&by, Begun::NOT_YET, root, &delete::tag(plugin)).await
+    }
+
+    /// Goes on with the deletion of such a tree, whose tasks have this source; nothing when its root is gone.
+    pub(super) async fn finish_owned_tree(&self, root: &str, tag: &str) -> Result<(), PlatformError> {
+        self.remove_owned(&By::operator(), Begun::EARLIER, root, tag).await.map(drop)
+    }
+
+    async fn remove_owned(&self, by: &By, begun: Begun, root: &str, tag: &str) -> Result<Vec<String>, PlatformError> {
         let work = |work, begun| async move { delete::delete_owned_tree(&work, begun, tag, root).await };
-        clearing::delete(&self.store, &by, Holder::Owned(root, tag), ROWS, work).await
+        clearing::delete(&self.store, by, begun, Holder::Owned(root, tag), ROWS, work).await
     }
 }
 

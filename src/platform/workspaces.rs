@@ -153,7 +153,7 @@ impl Workspaces {
     async fn finish(&self, by: &By, id: &str, rows: u64) -> Result<(), PlatformError> {
         let rest = async |work: Work, _: Begun| remove(&work, work.get(id).await?, rows).await;
         clearing::empty(&self.store, &by.scope, Holder::Workspace(id), rows).await?;
-        match clearing::delete(&self.store, by, Holder::Workspace(id), rows, rest).await {
+        match clearing::delete(&self.store, by, Begun::EARLIER, Holder::Workspace(id), rows, rest).await {
             Err(PlatformError::Refused(Refusal::NotFound { .. })) => Ok(()),
             done => done,
         }

@@ -57,13 +57,15 @@ fn every_failpoint_is_in_the_runtime_semantics() {
 
 #[test]
 fn every_setting_is_in_the_configuration() {
-    let files = ["config.rs", "config/timing.rs", "config/limits.rs", "config/observing.rs", "config/plugins.rs"];
-    let text = files.map(|name| fs::read_to_string(root().join("src").join(name)).expect("settings")).concat();
+    let files =
+        ["", "/timing", "/limits", "/rest", "/observing", "/plugins"].map(|name| format!("src/config{name}.rs"));
+    let text = files.map(|name| fs::read_to_string(root().join(name)).expect("settings")).concat();
     let found = ["Config", "Timing", "Limits"].map(|name| fields(&text, name)).concat();
     assert!(found.contains(&"ping_interval") && found.contains(&"log_lines"), "the settings were not found");
-    let sections = ["timing", "limits", "install", "plugins", "features", "metrics", "telemetry"];
+    let sections = ["timing", "limits", "http", "install", "plugins", "features", "metrics", "telemetry"];
     assert_named(found.into_iter().filter(|name| !sections.contains(name)), "configuration.md");
     let structs = [
+        ("http", "Http"),
         ("install", "Install"),
         ("plugins", "Plugins"),
         ("features", "Features"),

@@ -271,6 +271,35 @@ async fn a_page_of_another_origin_is_turned_away_with_the_token_too() {
     assert_eq!(crate::support::host::answer(open).await.status, 200, "what everyone may do, every page may");
 }
 
+/// For a proxy that rewrites `Host`: what it is opened as is not what the host is asked as.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_an_origin_that_the_operator_lists_may_ask_and_gets_no_cors_headers() {
+    const LISTED: &str = "https://kandev.example.test";
+    let host = Host::start_with(Settings::toml(&format!("[http]\nallowed_origins = [\"{LISTED}\"]\n"))).await;
+    let workspaces = format!("{}/api/v1/workspaces", host.url());
+    let create = async |origin: &str| {
+        let post = host.client().post(&workspaces).bearer_auth(TOKEN).header("Origin", origin);
+        crate::support::host::answer(post.json(&json!({"name": "one"}))).await
+    };
+    for foreign in ["http://kandev.example.test", "https://kandev.example.test:8443", "https://evil.test"] {
+        assert_eq!(create(foreign).await.expect(403)["code"], "foreign_origin", "{foreign}");
+    }
+    create(LISTED).await.expect(200);
+    create(host.url()).await.expect(200);
+
+    let mut open = request(&host, &format!("?token={TOKEN}"));
+    open.headers_mut().insert("Origin", LISTED.parse().expect("a header"));
+    connect_async(open).await.expect("a connection");
+    let mut open = request(&host, &format!("?token={TOKEN}"));
+    open.headers_mut().insert("Origin", "https://evil.test".parse().expect("a header"));
+    assert_eq!(refused(open).await, 403);
+
+    let list = host.client().get(&workspaces).bearer_auth(TOKEN).header("Origin", LISTED);
+    let answer = list.send().await.expect("an answer");
+    let cors = answer.headers().keys().filter(|name| name.as_str().starts_with("access-control-"));
+    assert_eq!((answer.status().as_u16(), cors.count()), (200, 0), "it is not CORS");
+}
+
 /// Field case 80.
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_publishers_at_once_reach_a_client_in_whole_frames() {

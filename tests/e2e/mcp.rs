@@ -226,6 +226,16 @@ async fn nobody_asks_without_the_token_and_no_page_of_somebody_else_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_of_an_origin_that_the_operator_lists_may_ask() {
+    let toml = "[http]\nallowed_origins = [\"https://kandev.example.test\"]\n";
+    let host = Host::start_with(Settings::toml(toml)).await;
+    let begin =
+        async |origin: &str| post(to_mcp(&host, Method::POST, "").header("Origin", origin), &initialize()).await;
+    assert_eq!(begin("https://kandev.example.test").await.status, 200);
+    begin("http://kandev.example.test").await.refused(403, "foreign_origin");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_message_is_refused_in_the_hosts_words() {
     let host = Host::start().await;
     let session = Session::begin(&host, "").await;

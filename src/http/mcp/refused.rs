@@ -5,8 +5,8 @@
 pub enum Refused {
     /// A page asks whose name somebody else may have lent this machine's address.
     #[error(
-        "pages of the origin {0} may not use this endpoint: open the host by its IP address or as localhost; clients \
-         that are no browsers send no Origin"
+        "pages of the origin {0} may not use this endpoint: open the host by its IP address or as localhost, or name the \
+         origin in http.allowed_origins; clients that are no browsers send no Origin"
     )]
     Origin(String),
     /// All places are taken.

@@ -231,6 +231,15 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_frame_is_written_once_for_all_that_get_it() {
+        let (hub, bus) = hub(10, 10);
+        let (mut one, mut two) = (hub.sit("me").unwrap(), hub.sit("you").unwrap());
+        bus.relay(event("task.created", json!({"task_id": "t"})));
+        let (first, second) = (one.frames.recv().await.unwrap(), two.frames.recv().await.unwrap());
+        assert_eq!((first.as_ptr(), first.len()), (second.as_ptr(), second.len()), "the same bytes in memory");
+    }
+
+    #[tokio::test]
     async fn what_is_a_users_own_reaches_all_of_that_users_connections_and_no_other() {
         let (hub, bus) = hub(10, 10);
         let (mut one, mut two, mut other) = (hub.sit("me").unwrap(), hub.sit("me").unwrap(), hub.sit("you").unwrap());

@@ -2,15 +2,23 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use time::{Duration, OffsetDateTime};
+use tokio_util::sync::CancellationToken;
+
 use super::*;
 use crate::{
+    config::{Limits, Timing},
     domain::platform::{
         message::MessageFilter,
         refusal::Class,
         session::{Session, SessionFilter},
         task::{Show, TaskFilter, TaskPatch},
     },
-    platform::seed::{Plan, seed},
+    platform::{
+        clearing,
+        housekeeping::Housekeeping,
+        seed::{Plan, seed},
+    },
     store::{
         db::{
             DbFault,
@@ -252,6 +260,91 @@ async fn what_is_emptied_of_a_plugins_tree_is_the_plugins(db: Db) {
     assert!(left.unwrap().items.iter().all(|message| message.task_id == other.id));
 }
 
+/// A round of housekeeping, so much later.
+async fn keep_house(world: &World, later: Duration) {
+    let (timing, limits) = (Timing::default(), Limits::default());
+    let housekeeping = Housekeeping::new(world.store.clone(), &timing, &limits, CancellationToken::new());
+    housekeeping.round(OffsetDateTime::now_utc() + later).await.unwrap();
+}
+
+/// What is noted as being deleted.
+async fn noted(world: &World) -> Vec<String> {
+    let noted = world.store.unfinished_deletions(OffsetDateTime::now_utc() + Duration::HOUR).await.unwrap();
+    noted.iter().map(|unfinished| format!("{:?}", unfinished.holder().unwrap())).collect()
+}
+
+/// Otherwise a task with a part of its messages would be left, and nothing would say so.
+async fn a_deletion_of_a_task_that_was_cut_off_is_finished_by_itself(db: Db) {
+    let world = World::new(db.clone());
+    let workspace = world.workspace("one").await;
+    let (tasks, by) = (&world.platform.tasks, By::operator());
+    let whole = world.task("whole").await;
+    let part = world.made(&by, &NewTask { parent_id: whole.id.clone(), ..titled("part") }).await;
+    filled(&db, &world, &whole, 1500).await;
+    filled(&db, &world, &part, 1500).await;
+    let shrunk = async {
+        while sizes(&world, &workspace).await[2] == 3002 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        done = tasks.delete_by(&by, &whole.id, true, None, ROWS) => panic!("too fast to be cut off: {done:?}"),
+        () = shrunk => {}
+    }
+    let left = sizes(&world, &workspace).await;
+    assert!(left[..2] == [2, 2] && (1..3002).contains(&left[2]), "{left:?}");
+    assert_eq!(noted(&world).await, [format!("{:?}", Holder::Task(&whole.id, true))]);
+    keep_house(&world, Duration::ZERO).await;
+    assert_eq!(sizes(&world, &workspace).await, left, "somebody may still be at it");
+
+    let seen = world.log().await.len();
+    keep_house(&world, Duration::minutes(2)).await;
+    assert_eq!(sizes(&world, &workspace).await, [0, 0, 0]);
+    assert_eq!(world.told(seen).await, ["task.deleted", "task.deleted"]);
+    assert!(noted(&world).await.is_empty());
+}
+
+async fn deletions_of_a_session_and_of_a_plugins_tree_that_were_cut_off_are_finished_by_themselves(db: Db) {
+    let world = World::new(db.clone());
+    let workspace = world.workspace("one").await;
+    let root = world.made(&By::plugin(&plugin("acme")), &titled("root")).await;
+    let kept = world.task("kept").await;
+    filled(&db, &world, &root, 100).await;
+    let session = filled(&db, &world, &kept, 100).await;
+    let holders = [Holder::Owned(&root.id, "plugin:acme"), Holder::Session(&session.id)];
+    for holder in holders {
+        assert_eq!(clearing::round(&world.store, &Scope::All, holder, ROWS).await, Ok(true));
+        assert!(noted(&world).await.contains(&format!("{holder:?}")));
+    }
+    assert_eq!(sizes(&world, &workspace).await, [2, 2, 202 - 2 * ROWS]);
+    let seen = world.log().await.len();
+    keep_house(&world, Duration::minutes(2)).await;
+    assert_eq!(sizes(&world, &workspace).await, [1, 0, 0]);
+    let mut told = world.told(seen).await;
+    told.sort();
+    assert_eq!(told, ["task.deleted", "task.updated"]);
+    assert!(noted(&world).await.is_empty());
+}
+
+async fn the_note_of_a_deletion_goes_with_it(db: Db) {
+    let world = World::new(db.clone());
+    world.workspace("one").await;
+    let (tasks, by) = (&world.platform.tasks, By::operator());
+    let (large, small) = (world.task("large").await, world.task("small").await);
+    for task in [&large, &small] {
+        filled(&db, &world, task, 100).await;
+    }
+    tasks.delete_by(&by, &large.id, false, None, ROWS).await.unwrap();
+    assert!(noted(&world).await.is_empty(), "it is done");
+
+    // Cut off, and asked for again when the rest fits into one transaction.
+    clearing::round(&world.store, &Scope::All, Holder::Task(&small.id, false), ROWS).await.unwrap();
+    tasks.delete(&by, &small.id, false, None).await.unwrap();
+    let seen = world.log().await.len();
+    keep_house(&world, Duration::minutes(2)).await;
+    assert!(noted(&world).await.is_empty() && world.told(seen).await.is_empty());
+}
+
 async fn a_large_workspace_loses_nothing_to_a_deletion_that_is_refused(db: Db) {
     let (world, large, _) = seeded(db).await;
     let workspaces = &world.platform.workspaces;
@@ -284,5 +377,8 @@ on_both_databases!(
     a_task_with_very_many_messages_goes_with_its_parts_and_others_write_meanwhile,
     a_deletion_that_has_begun_is_not_refused_because_the_task_changes,
     what_is_emptied_of_a_plugins_tree_is_the_plugins,
+    a_deletion_of_a_task_that_was_cut_off_is_finished_by_itself,
+    deletions_of_a_session_and_of_a_plugins_tree_that_were_cut_off_are_finished_by_themselves,
+    the_note_of_a_deletion_goes_with_it,
     a_large_workspace_loses_nothing_to_a_deletion_that_is_refused,
 );

@@ -1,22 +1,33 @@
 //! Emptying what holds very many rows a little at a time, so that the statement that deletes it has little to take along.
 //! Which of them, and what is told, is the services' decision (`crate::platform::clearing`).
+//!
+//! A deletion that has begun is noted, so that one that is cut off can be finished: of a workspace in its row, of anything
+//! else as a fact about this database (docs/decisions/0028-notes-of-deletions.md).
 
 use sea_orm::{
+    ActiveValue::Set,
     ColumnTrait, ConnectionTrait, EntityTrait, PaginatorTrait, QueryFilter, QueryOrder, QuerySelect, QueryTrait,
     Select,
-    sea_query::{ExprTrait as _, SelectStatement},
+    sea_query::{ExprTrait as _, OnConflict, SelectStatement},
 };
+use serde::{Deserialize, Serialize};
+use time::OffsetDateTime;
 
 use super::{PlatformError, PlatformStore, Work, record};
 use crate::{
-    domain::platform::task::Task,
+    domain::platform::{micros, task::Task},
     entities::{
-        session_commit, session_message, session_snapshot, session_turn, task, task_session, vault_entry, workspace,
+        instance_setting, session_commit, session_message, session_snapshot, session_turn, task, task_session,
+        vault_entry, workspace,
     },
+    store::db::DbFault,
 };
 
 /// So many rows are reckoned for a task, and for a session.
 const ROWS_OF_TASK: u64 = 20;
+
+/// Begins the keys of notes; the id of what is being deleted follows.
+const NOTE: &str = "deleting:";
 
 /// Does something with each table of which a session has many rows.
 macro_rules! of_sessions {
@@ -29,7 +40,8 @@ macro_rules! of_sessions {
 }
 
 /// What is to be emptied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Holder<'a> {
     /// The tasks of a workspace, with all that belongs to them.
     Workspace(&'a str),
@@ -39,6 +51,43 @@ pub enum Holder<'a> {
     Owned(&'a str, &'a str),
     /// What is in a session.
     Session(&'a str),
+}
+
+impl Holder<'_> {
+    /// Where its deletion is noted; none of a workspace, whose row has a mark.
+    fn note(self) -> Option<String> {
+        match self {
+            Self::Workspace(_) => None,
+            Self::Task(id, _) | Self::Owned(id, _) | Self::Session(id) => Some(format!("{NOTE}{id}")),
+        }
+    }
+}
+
+/// What a note says.
+#[derive(Serialize, Deserialize)]
+struct Note<'a> {
+    /// When something was deleted last, in microseconds since 1970.
+    at: i64,
+    #[serde(borrow)]
+    holder: Holder<'a>,
+}
+
+impl<'a> Note<'a> {
+    fn read(text: &'a str) -> Result<Self, DbFault> {
+        let unreadable = |error| DbFault::Statement(format!("the note of a deletion is not what was stored: {error}"));
+        serde_json::from_str(text).map_err(unreadable)
+    }
+}
+
+/// A deletion that was begun, as it is noted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished(String);
+
+impl Unfinished {
+    /// What is being deleted.
+    pub fn holder(&self) -> Result<Holder<'_>, DbFault> {
+        Note::read(&self.0).map(|note| note.holder)
+    }
 }
 
 /// What one transaction did.
@@ -56,6 +105,21 @@ impl PlatformStore {
         use workspace::{Column, Entity};
         let query = Entity::find().select_only().column(Column::Id).filter(Column::Deleting.eq(true)).limit(10);
         self.db.repeat(async || Ok(query.clone().into_tuple().all(self.db.reader()).await?)).await
+    }
+
+    /// Deletions of anything else that were begun, and in which nothing was deleted since `before`.
+    pub async fn unfinished_deletions(&self, before: OffsetDateTime) -> Result<Vec<Unfinished>, PlatformError> {
+        use instance_setting::{Column, Entity};
+        let query = Entity::find().select_only().column(Column::Value).filter(Column::Key.starts_with(NOTE));
+        let query = query.order_by_asc(Column::Key);
+        let read = async || Ok::<_, PlatformError>(query.clone().into_tuple::<String>().all(self.db.reader()).await?);
+        let mut unfinished = Vec::new();
+        for text in self.db.repeat(read).await? {
+            if Note::read(&text)?.at < micros(before) {
+                unfinished.push(Unfinished(text));
+            }
+        }
+        Ok(unfinished)
     }
 }
 
@@ -92,6 +156,25 @@ impl Work {
             cleared.tasks = record::all_of(tasks)?;
         }
         Ok(cleared)
+    }
+
+    /// Notes that the holder is being deleted, and that something was just now.
+    pub async fn note_deletion(&self, holder: Holder<'_>) -> Result<(), PlatformError> {
+        use instance_setting::{ActiveModel, Column, Entity};
+        let Some(key) = holder.note() else { return Ok(()) };
+        let value = record::json(&Note { at: micros(self.now()), holder });
+        let row = ActiveModel { key: Set(key), value: Set(value) };
+        let overwrite = OnConflict::column(Column::Key).update_column(Column::Value).to_owned();
+        Entity::insert(row).on_conflict(overwrite).exec_without_returning(self.transaction()).await?;
+        Ok(())
+    }
+
+    /// The holder is gone.
+    pub async fn forget_deletion(&self, holder: Holder<'_>) -> Result<(), PlatformError> {
+        if let Some(key) = holder.note() {
+            instance_setting::Entity::delete_by_id(key).exec(self.transaction()).await?;
+        }
+        Ok(())
     }
 
     /// The vault's secrets of a workspace go, and with them who may reveal them.

@@ -42,7 +42,7 @@ use crate::domain::platform::{Scope, refusal::Refusal};
 
 pub use append::{Entry, Whose};
 pub use bulk::Bulk;
-pub use clearing::{Cleared, Holder};
+pub use clearing::{Cleared, Holder, Unfinished};
 pub use error::PlatformError;
 pub use event_log::{EventFilter, EventPage, Logged, Retention};
 pub use once::Once;

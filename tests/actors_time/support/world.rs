@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use kandev_host::{
     actors::{EventBusHandle, Parts, RegistryError, RegistryHandle, Relayed, Surroundings},
-    config::{Config, Features, Install, Limits, Metrics, Plugins, Telemetry, Timing},
+    config::{Config, Features, Http, Install, Limits, Metrics, Plugins, Telemetry, Timing},
     domain::{
         id::PluginId,
         log_line::Stream,
@@ -224,6 +224,7 @@ fn config(home: PathBuf, database_url: SecretString) -> Config {
         compat_version: "0.91.0".to_owned(),
         timing: Timing::default(),
         limits: Limits::default(),
+        http: Http::default(),
         install: Install::default(),
         plugins: Plugins::default(),
         features: Features::default(),
