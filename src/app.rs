@@ -27,7 +27,7 @@ use crate::{
     domain::{id::PluginId, lifecycle_event, log_line::LogLine, record::PluginRecord, redaction},
     fetch::{Downloader, SystemLookup},
     grpc::host::HostServices,
-    http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Tasks},
+    http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Stop, Tasks},
     marketplace::Worksite,
     pace,
     platform::{
@@ -37,7 +37,7 @@ use crate::{
         inbox::{Inbox, Keeper, Plugins, Standings},
         publisher::Publisher,
     },
-    process::{Environment, GoPluginLauncher, SocketRoot, sweep, usage::UsageSampler},
+    process::{Environment, GoPluginLauncher, SocketRoot, open_files, sweep, usage::UsageSampler},
     store::{
         admin_token,
         db::Db,
@@ -138,6 +138,7 @@ impl Host {
     async fn start(config: Config) -> Result<Self, AppError> {
         let config = Arc::new(config);
         let (timing, limits) = (&config.timing, &config.limits);
+        let files = open_files::OpenFiles::raise();
         for path in [config.home.clone(), config.plugins_dir()] {
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
             made.map_err(|source| AppError::Home { path, source })?;
@@ -172,6 +173,7 @@ impl Host {
         finish_removals(&packages, &vault, &log_files, timing.ask_timeout).await?;
         let user_home = std::env::var("HOME").unwrap_or_default();
         let (found, unreadable) = load_records(&records, &user_home)?;
+        files.tell(open_files::needed(limits, found.len() + unreadable.len()));
         let earlier_lines = earlier_lines(&found, &log_files, limits.log_lines).await;
         let bus = EventBusHandle::new(limits.event_bytes);
         // Before anything is told of a plugin: it all goes through the log.
@@ -184,7 +186,7 @@ impl Host {
             limits: limits.clone(),
             plugins_dir: config.plugins_dir(),
             user_home,
-            launcher: Arc::new(launcher(&config, &run_folder, sockets.clone())?),
+            launcher: Arc::new(launcher(&config, &run_folder, sockets.clone(), files.found)?),
             host_services: Arc::new(HostServices::new(
                 state,
                 configs.clone(),
@@ -228,6 +230,7 @@ impl Host {
             inbox: inbox.clone(),
         };
         let updates = UpdateTask::start(&config, market.clone(), site);
+        let stop = Stop::default();
         let services = Services {
             registry: registry.clone(),
             settings,
@@ -244,11 +247,12 @@ impl Host {
             timing: timing.clone(),
             limits: limits.clone(),
             tasks: Tasks::new(tokio::runtime::Handle::current()),
+            stop: stop.clone(),
             webhook_room: Room::new(limits.webhook_room_bytes),
             install_slots: Arc::new(Semaphore::new(limits.installs)),
             follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
             hub: Hub::start(&bus, limits),
-            mcp: Mcp::start(&registry, &Platform::new(&platform_store), timing, limits),
+            mcp: Mcp::start(&registry, &Platform::new(&platform_store), &stop, timing, limits),
             usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
             allowed_origins: config.http.allowed_origins.clone(),
             requests: RequestFigures::default(),
@@ -449,12 +453,17 @@ fn load_records(records: &RecordStore, user_home: &str) -> Result<(Vec<PluginRec
     Ok((loaded.records, unreadable))
 }
 
-fn launcher(config: &Config, run_folder: &RunFolder, sockets: SocketRoot) -> Result<GoPluginLauncher, AppError> {
+fn launcher(
+    config: &Config,
+    run_folder: &RunFolder,
+    sockets: SocketRoot,
+    open_files: Option<u64>,
+) -> Result<GoPluginLauncher, AppError> {
     let listed = &config.plugins.environment;
     let (environment, refused) = Environment::new(listed, |name| std::env::var_os(name), run_folder.home_id());
     if !refused.is_empty() {
         tracing::warn!(names = ?refused, "variables that may hold the host's secrets never pass to plugins");
     }
-    let forker = goplugin::host::Forker::start().map_err(AppError::Forker)?;
+    let forker = goplugin::host::Forker::start().map_err(AppError::Forker)?.with_open_files(open_files);
     Ok(GoPluginLauncher::new(forker, environment, sockets, &config.timing, &config.limits))
 }

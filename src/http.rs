@@ -33,6 +33,7 @@ mod routes;
 mod secrets;
 mod server;
 mod settings;
+mod stop;
 mod tasks;
 mod token;
 mod tools;
@@ -54,6 +55,7 @@ pub use error::ApiError;
 pub use mcp::Mcp;
 pub use measure::RequestFigures;
 pub use server::{Running, Stopped, listen, start};
+pub use stop::Stop;
 pub use tasks::Tasks;
 use time::OffsetDateTime;
 pub use token::OperatorToken;
@@ -104,6 +106,8 @@ pub struct Services {
     pub limits: Limits,
     /// Work that outlives its request.
     pub tasks: Tasks,
+    /// How far the host's stop is.
+    pub stop: Stop,
     /// Room for webhook bodies of all plugins.
     pub webhook_room: Room,
     /// Packages being taken in or installed; its permits are `limits.installs`.

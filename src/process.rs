@@ -1,11 +1,12 @@
 //! What the host adds around goplugin's spawn: a plugin's environment and folders, the launcher the actors use, the
-//! sweep of processes that outlived an earlier host, and what processes use.
+//! sweep of processes that outlived an earlier host, what processes use, and how many files may be open.
 //!
 //! Talks to the operating system; decides nothing about restarts.
 
 mod environment;
 mod executable;
 mod launcher;
+pub mod open_files;
 mod socket_root;
 pub mod sweep;
 pub mod usage;

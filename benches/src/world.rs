@@ -15,7 +15,7 @@ use kandev_host::{
     domain::{consent::Terms, id::PluginId},
     fetch::{Downloader, IndexFetcher, SystemLookup},
     grpc::host::HostServices,
-    http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Tasks},
+    http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Stop, Tasks},
     marketplace::{Catalogue, Market},
     pace,
     platform::{Platform, event_writer::EventWriter, inbox::Inbox, publisher::Publisher},
@@ -140,6 +140,7 @@ impl World {
         let fetcher = IndexFetcher::new(timing, limits, &config.install, Arc::new(SystemLookup))?;
         let catalogue = Catalogue::new(fetcher, timing, limits, tokio::runtime::Handle::current());
         let market = Market::new(MarketplaceStore::new(db.clone(), limits), catalogue, &config.compat_version);
+        let stop = Stop::default();
         let services = Services {
             browser,
             registry: registry.clone(),
@@ -156,11 +157,12 @@ impl World {
             timing: timing.clone(),
             limits: limits.clone(),
             tasks: Tasks::new(tokio::runtime::Handle::current()),
+            stop: stop.clone(),
             webhook_room: Room::new(limits.webhook_room_bytes),
             install_slots: Arc::new(Semaphore::new(limits.installs)),
             follow_slots: Arc::new(Semaphore::new(limits.log_followers)),
             hub: Hub::start(&bus, limits),
-            mcp: Mcp::start(&registry, &platform, timing, limits),
+            mcp: Mcp::start(&registry, &platform, &stop, timing, limits),
             usage: UsageSampler::new(timing.usage_age, timing.ask_timeout),
             allowed_origins: config.http.allowed_origins.clone(),
             requests: RequestFigures::default(),

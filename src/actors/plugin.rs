@@ -160,9 +160,12 @@ pub struct Replace(pub PluginRecord);
 #[rtype(result = "()")]
 pub struct Condemn(pub String);
 
-/// Typed access to one plugin.
+/// Typed access to one plugin; clones are the same handle.
 #[derive(Clone)]
-pub struct PluginHandle {
+pub struct PluginHandle(Arc<Access>);
+
+/// One thing to count, since each call takes a clone.
+struct Access {
     id: PluginId,
     manifest: Arc<Manifest>,
     folder: Arc<Path>,
@@ -175,7 +178,7 @@ pub struct PluginHandle {
 impl PluginHandle {
     /// A handle of the plugin as its record has it now.
     pub(super) fn new(record: &PluginRecord, door: &Door, log: &Arc<PluginLog>, vitals: &Arc<Vitals>) -> Self {
-        Self {
+        Self(Arc::new(Access {
             id: record.id().clone(),
             manifest: Arc::new(record.manifest.clone()),
             folder: Path::new(&record.state.install_path).into(),
@@ -183,49 +186,49 @@ impl PluginHandle {
             log: Arc::clone(log),
             vitals: Arc::clone(vitals),
             schemas: Arc::default(),
-        }
+        }))
     }
 
     /// Whose handle it is.
     pub fn id(&self) -> &PluginId {
-        &self.id
+        &self.0.id
     }
 
     /// The installed version's manifest.
     pub fn manifest(&self) -> &Arc<Manifest> {
-        &self.manifest
+        &self.0.manifest
     }
 
     /// The folder of the installed version.
     pub fn folder(&self) -> &Path {
-        &self.folder
+        &self.0.folder
     }
 
     /// While the plugin is active, a number that is this run's alone: no other run of any plugin has it.
     pub fn run(&self) -> Option<u64> {
-        self.door.opening()
+        self.0.door.opening()
     }
 
     /// This install of the plugin.
     pub fn tenancy(&self) -> &Tenancy {
-        self.log.tenancy()
+        self.0.log.tenancy()
     }
 
     /// The plugin's figures.
     pub fn vitals(&self) -> &Arc<Vitals> {
-        &self.vitals
+        &self.0.vitals
     }
 
     /// The schemas of its tools, compiled once for all clones.
     pub(super) fn schemas(&self) -> &Arc<ToolSchemas> {
-        &self.schemas
+        &self.0.schemas
     }
 
     /// A failed call as it may be logged: the plugin's text without the secrets that it was told.
     pub fn without_secrets(&self, error: CallError) -> CallError {
         match error {
             CallError::Refused { code, message } => {
-                CallError::Refused { code, message: self.log.without_secrets(&message).into_owned() }
+                CallError::Refused { code, message: self.0.log.without_secrets(&message).into_owned() }
             }
             error => error,
         }
@@ -236,7 +239,7 @@ impl PluginHandle {
     /// # Errors
     /// [`CallRefused`]: the plugin is not up, or has enough to do.
     pub fn begin(&self, kind: CallKind) -> Result<CallPermit, CallRefused> {
-        self.door.enter(kind)
+        self.0.door.enter(kind)
     }
 }
 

@@ -368,9 +368,7 @@ impl RegistryHandle {
     /// checked by its manifest need not be lawful there.
     pub fn begin(&self, plugin: &PluginHandle, kind: CallKind) -> Result<CallPermit, CallRefused> {
         let permit = plugin.begin(kind)?;
-        let now = self.shared.directory.get(plugin.id().as_str());
-        let same = now.is_some_and(|now| Arc::ptr_eq(now.manifest(), plugin.manifest()));
-        if same { Ok(permit) } else { Err(CallRefused::NotRunning) }
+        if self.shared.directory.has_version_of(plugin) { Ok(permit) } else { Err(CallRefused::NotRunning) }
     }
 
     /// Handles of all plugins that are active, by id.

@@ -4,6 +4,7 @@
 //! Pure. Rows and the conflict between two writers are `store::user_state`'s.
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 use time::{
     OffsetDateTime, UtcOffset,
     format_description::{BorrowedFormatItem, well_known::Rfc3339},
@@ -24,6 +25,9 @@ const MAX_NAME_BYTES: usize = 128;
 
 /// Longest name that a writer gives himself, in bytes.
 pub const MAX_WRITER_BYTES: usize = 256;
+
+/// How deep a value may be nested: no deeper than the host reads other bodies, so that a reader like it can open it.
+pub const MAX_DEPTH: usize = 126;
 
 /// What an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -150,6 +154,28 @@ impl Stamp {
     }
 }
 
+/// The text of a value without the white space between its parts, as existing hosts keep it. Numbers, keys and escapes
+/// stay as they were sent: whoever made a number of any length of digits gets them all back. `None` when it is nested
+/// deeper than [`MAX_DEPTH`].
+pub fn compact(value: &RawValue) -> Option<String> {
+    let mut text = String::with_capacity(value.get().len());
+    let (mut depth, mut in_text, mut escaped) = (0, false, false);
+    for c in value.get().chars() {
+        match c {
+            '\\' if in_text => escaped = !escaped,
+            '"' if !escaped => in_text = !in_text,
+            _ if in_text => escaped = false,
+            '[' | '{' if depth == MAX_DEPTH => return None,
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            ' ' | '\t' | '\n' | '\r' => continue,
+            _ => {}
+        }
+        text.push(c);
+    }
+    Some(text)
+}
+
 /// What is told of a change. The value is never part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
@@ -215,6 +241,34 @@ mod tests {
         assert_eq!(Stamp::parse("9999-01-01T00:00:00Z"), Some(Stamp(i64::MAX)));
     }
 
+    fn raw(text: &str) -> Box<RawValue> {
+        RawValue::from_string(text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn a_value_keeps_every_digit_and_escape_and_loses_the_white_space_between() {
+        for (sent, kept) in [
+            ("123456789012345678901234567890", "123456789012345678901234567890"),
+            ("-18446744073709551616.10E+400", "-18446744073709551616.10E+400"),
+            ("{ \"b\" : [ 1.0 ,\n\t-0 ],\r\"a\" : { } }", "{\"b\":[1.0,-0],\"a\":{}}"),
+            (r#" " a\" [ \\" "#, r#"" a\" [ \\""#),
+            (r#"["\u00e9\ud800 \/", "\\\"", null ]"#, r#"["\u00e9\ud800 \/","\\\"",null]"#),
+        ] {
+            assert_eq!(compact(&raw(sent)).as_deref(), Some(kept), "{sent}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_as_deep_as_a_reader_of_the_host_can_open_it_in_an_answer() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        let kept = compact(&raw(&nested(MAX_DEPTH))).unwrap();
+        assert_eq!(kept, nested(MAX_DEPTH));
+        assert!(serde_json::from_str::<serde_json::Value>(&format!("{{\"value\":{kept}}}")).is_ok());
+        assert_eq!(compact(&raw(&nested(MAX_DEPTH + 1))), None);
+        let text = format!("\"{}\"", nested(500));
+        assert_eq!(compact(&raw(&text)), Some(text), "brackets of a text are not depth");
+    }
+
     #[test]
     fn a_change_is_told_without_its_value() {
         let mut change = Change {
@@ -242,6 +296,13 @@ mod tests {
             let (a, b) = (Stamp(a), Stamp(b));
             prop_assert_eq!(a.cmp(&b), a.text().cmp(&b.text()));
             prop_assert_eq!(Stamp::parse(&a.text()), Some(a));
+        }
+
+        #[test]
+        fn any_text_is_kept_as_it_is(text in ".*", other in ".*") {
+            let sent = json!([text, {other: [null]}]);
+            let kept = compact(&raw(&serde_json::to_string_pretty(&sent).unwrap()));
+            prop_assert_eq!(kept, Some(sent.to_string()));
         }
 
         #[test]

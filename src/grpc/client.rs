@@ -75,6 +75,9 @@ pub trait PluginClient: Send + Sync + 'static {
     }
 }
 
+/// In the place of a text that is not kept.
+const WITHHELD: &str = "its text may hold the credential and is not kept";
+
 /// Why a call to a plugin gave no answer. The texts are for the log, never for a caller outside.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
@@ -95,7 +98,30 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Of a call about a credential: the plugin's text may hold it in any form, so that nothing of the text is kept.
+    pub fn without_text(self) -> Self {
+        match self {
+            Self::Refused { code, .. } => Self::Refused { code, message: WITHHELD.to_owned() },
+            Self::TimedOut(_) | Self::Disconnected => self,
+        }
+    }
+
     fn not_implemented() -> Self {
         Self::Refused { code: tonic::Code::Unimplemented, message: "not implemented".to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_plugins_text_about_a_credential_is_kept_but_the_code() {
+        let refused = CallError::Refused { code: tonic::Code::Unknown, message: "no entry for hunter2".to_owned() };
+        let told = "the plugin answered Unknown: its text may hold the credential and is not kept";
+        assert_eq!(refused.without_text().to_string(), told);
+        for other in [CallError::Disconnected, CallError::TimedOut(Duration::from_secs(1))] {
+            assert_eq!(other.clone().without_text(), other);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Reading request bodies: bounded in size, in silence and in the memory of all together.
 
-use std::{sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use actix_web::{
     HttpRequest,
@@ -172,10 +172,10 @@ async fn read(room: Option<&Room>, request: &HttpRequest, payload: Payload, boun
 }
 
 async fn read_pieces(room: Option<&Room>, mut payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
-    let mut bytes = BytesMut::new();
+    let (mut only, mut gathered) = (Bytes::new(), BytesMut::new());
     let mut permit: Option<OwnedSemaphorePermit> = None;
     while let Some(piece) = next_piece(&mut payload, bounds.idle).await? {
-        let size = (bytes.len() + piece.len()) as u64;
+        let size = (only.len() + gathered.len() + piece.len()) as u64;
         if size > bounds.limit {
             return Err(BodyError::TooLarge { limit: bounds.limit }.into());
         }
@@ -187,9 +187,16 @@ async fn read_pieces(room: Option<&Room>, mut payload: Payload, bounds: Bounds) 
                 None => permit = Some(more),
             }
         }
-        bytes.extend_from_slice(&piece);
+        // Most bodies are one piece, which is kept as it came.
+        if gathered.is_empty() && only.is_empty() {
+            only = piece;
+        } else {
+            gathered.extend_from_slice(&mem::take(&mut only));
+            gathered.extend_from_slice(&piece);
+        }
     }
-    Ok(Held { bytes: bytes.freeze(), _room: permit })
+    let bytes = if gathered.is_empty() { only } else { gathered.freeze() };
+    Ok(Held { bytes, _room: permit })
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ use crate::{
     vault::{RotateError, SharedError, VaultError},
 };
 
-/// How soon a caller may try again after "too many"; seconds.
+/// How soon a caller may try again after what will pass soon; seconds.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 /// Everything a request can end with, beside success.
@@ -416,8 +416,10 @@ impl ResponseError for ApiError {
         if status == StatusCode::UNAUTHORIZED {
             answer.insert_header((header::WWW_AUTHENTICATE, "Bearer"));
         }
-        let again =
-            matches!(self, Self::NoRoom | Self::Publish(WriteError::Full)) || status == StatusCode::TOO_MANY_REQUESTS;
+        // A host that stops is often one that starts again.
+        let again = matches!(self, Self::NoRoom | Self::Publish(WriteError::Full))
+            || status == StatusCode::TOO_MANY_REQUESTS
+            || code == stopping().code;
         if again {
             answer.insert_header((header::RETRY_AFTER, RETRY_AFTER_SECONDS.to_string()));
         }
@@ -547,6 +549,16 @@ mod tests {
             let answer = error.error_response();
             assert_eq!(answer.status(), 429);
             assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "1");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_stops_says_when_to_try_again() {
+        for error in [ApiError::Stopping, ApiError::Registry(RegistryError::Stopping)] {
+            let answer = error.error_response();
+            assert_eq!(answer.headers().get(header::RETRY_AFTER).unwrap(), "1");
+            let expected = json!({"error": "the host is stopping", "code": "stopping"});
+            assert_eq!(shown(error).await, (503, expected));
         }
     }
 

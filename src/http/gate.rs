@@ -1,4 +1,5 @@
-//! Stands before every handler: who asks, may they, and what becomes of a handler that panics.
+//! Stands before every handler: who asks, may they, and what becomes of a handler that panics or outlives the grace of
+//! the host's stop.
 //!
 //! It runs before anything of the body is read. Wrapped around each route by [`super::routes`] with the route's action.
 
@@ -8,14 +9,14 @@ use actix_web::{
     Error, HttpMessage, HttpRequest, ResponseError,
     body::{BoxBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
-    http::header,
+    http::{ConnectionType, header},
     middleware::Next,
     web::Data,
 };
 use futures_util::FutureExt;
 
 use super::{
-    ApiError, OperatorToken, Services,
+    ApiError, OperatorToken, Services, Stop,
     query::{self, Takes},
 };
 use crate::domain::{
@@ -50,11 +51,22 @@ pub async fn admit(
     if let Err(error) = require_for(&http, action).and_then(|()| query::check(takes, http.query_string())) {
         return Ok(request.into_response(error.error_response()));
     }
-    match AssertUnwindSafe(next.call(request)).catch_unwind().await {
-        Ok(answer) => Ok(answer?.map_into_boxed_body()),
-        Err(_) => {
+    let work = AssertUnwindSafe(next.call(request)).catch_unwind();
+    let done = match http.app_data::<Stop>() {
+        Some(stop) => stop.within_grace(work).await,
+        None => Some(work.await),
+    };
+    match done {
+        Some(Ok(answer)) => Ok(answer?.map_into_boxed_body()),
+        Some(Err(_)) => {
             tracing::error!(action = %action, "handler panicked");
             Ok(ServiceResponse::new(http, ApiError::Lost.error_response()))
+        }
+        // The handler is dropped, and with it a call into a plugin; a command goes on without its client.
+        None => {
+            let mut answer = ApiError::Stopping.error_response();
+            answer.head_mut().set_connection_type(ConnectionType::Close);
+            Ok(ServiceResponse::new(http, answer))
         }
     }
 }

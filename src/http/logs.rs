@@ -173,7 +173,13 @@ impl Events {
         }
         let mut piece = String::new();
         while piece.is_empty() {
-            match timeout_at(self.due, self.follower.next(BATCH_LINES)).await {
+            // What was written before the stop is told first; the lines of the stop itself are on disk.
+            let next = tokio::select! {
+                biased;
+                next = timeout_at(self.due, self.follower.next(BATCH_LINES)) => next,
+                () = self.services.stop.begun() => Ok(Err(LogEnd::HostStopping)),
+            };
+            match next {
                 Err(_) => piece.push_str(": keep-alive\n\n"),
                 Ok(Ok(batch)) => self.render(batch, &mut piece),
                 Ok(Err(end)) => {

@@ -27,7 +27,7 @@ use rmcp::{
 };
 use serde::Deserialize;
 use tokio::{runtime::Handle, sync::OwnedSemaphorePermit};
-use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Span};
 use utoipa::IntoParams;
 
@@ -36,7 +36,7 @@ use self::{
     sessions::{Fault, Sessions, Turn},
 };
 use super::{
-    ApiError, Services,
+    ApiError, Services, Stop,
     body::{self, Bounds},
     change::scope,
     endpoint::{Content, Endpoint, delete, get, post},
@@ -197,11 +197,17 @@ impl fmt::Debug for Mcp {
 }
 
 impl Mcp {
-    /// Serves the tools of these plugins. Must be called on a tokio runtime, which must outlive the server: sessions are
-    /// worked on there.
-    pub fn start(registry: &RegistryHandle, platform: &Platform, timing: &Timing, limits: &Limits) -> Self {
+    /// Serves the tools of these plugins until the host stops. Must be called on a tokio runtime, which must outlive the
+    /// server: sessions are worked on there.
+    pub fn start(
+        registry: &RegistryHandle,
+        platform: &Platform,
+        stop: &Stop,
+        timing: &Timing,
+        limits: &Limits,
+    ) -> Self {
         let runtime = Handle::current();
-        let desk = Desk { registry: registry.clone(), platform: platform.clone(), stopping: CancellationToken::new() };
+        let desk = Desk { registry: registry.clone(), platform: platform.clone(), stop: stop.clone() };
         let sessions = Arc::new(Sessions::new(timing, limits, runtime.clone()));
         let sweep = runtime.spawn(Arc::clone(&sessions).sweep(timing.mcp_idle));
         let settings = StreamableHttpServerConfig::default()
@@ -221,19 +227,14 @@ impl Mcp {
         self.sessions.count()
     }
 
-    /// Takes no more messages and ends the streams that would go on for ever. Calls under way go on.
-    pub fn close(&self) {
-        self.desk.stopping.cancel();
-    }
-
-    /// Ends whatever is left.
+    /// Ends whatever the host's stop has left.
     pub fn end(&self) {
         self.settings.cancellation_token.cancel();
     }
 
     /// The call belongs to its client's connection: dropped, it is cancelled.
     async fn answer(&self, message: Request<Full<Bytes>>, needs: Needs) -> Result<HttpResponse, ApiError> {
-        if self.desk.stopping.is_cancelled() {
+        if self.desk.stop.has_begun() {
             return Err(ApiError::Stopping);
         }
         let (listens, ends) = (message.method() == ::http::Method::GET, message.method() == ::http::Method::DELETE);
@@ -267,7 +268,7 @@ impl Mcp {
         let (parts, body) = answer.into_parts();
         // At once: the client sees that it is connected.
         let hello = stream::once(ready(Ok::<_, Infallible>(Bytes::from_static(b": connected\n\n"))));
-        let stopping = self.desk.stopping.clone().cancelled_owned();
+        let stopping = self.desk.stop.begun();
         Ok(begun(&parts)?.streaming(hello.chain(body.into_data_stream()).take_until(stopping)))
     }
 
@@ -277,7 +278,7 @@ impl Mcp {
             Some(Fault::Gone) => Refused::NoSession.into(),
             Some(Fault::Busy) => Refused::Busy.into(),
             Some(Fault::NoSeat) => Refused::TooMany.into(),
-            _ if self.desk.stopping.is_cancelled() => ApiError::Stopping,
+            _ if self.desk.stop.has_begun() => ApiError::Stopping,
             Some(Fault::Broken(_)) | None => ApiError::Internal(text.into()),
         }
     }

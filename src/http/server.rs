@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
+    pin::pin,
     rc::Rc,
     sync::Arc,
     time::Duration,
@@ -17,7 +18,7 @@ use actix_web::{
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{
-    Mcp, OperatorToken, Services, Tasks, linger, routes, trace,
+    Mcp, OperatorToken, Services, Stop, Tasks, linger, routes, trace,
     ws::{Hub, Inside},
 };
 use crate::{
@@ -37,6 +38,8 @@ pub struct Running {
     handle: ServerHandle,
     server: JoinHandle<io::Result<()>>,
     tasks: Tasks,
+    stop: Stop,
+    drain_grace: Duration,
     hub: Option<Hub>,
     mcp: Option<Mcp>,
 }
@@ -54,13 +57,15 @@ pub struct Stopped {
 /// When the listener cannot be used or the workers cannot be started.
 pub fn start(listener: TcpListener, services: Arc<Services>, token: OperatorToken) -> io::Result<Running> {
     let (timing, limits, tasks) = (services.timing.clone(), services.limits.clone(), services.tasks.clone());
-    let (hub, mcp) = (services.hub.clone(), services.mcp.clone());
+    let (stop, hub, mcp) = (services.stop.clone(), services.hub.clone(), services.mcp.clone());
     let (services, token) = (Data::from(services), Data::new(token));
     let configure = move |config: &mut ServiceConfig| {
         let inside = Rc::new(Inside::new(services.clone()));
-        config.app_data(services.clone()).app_data(token.clone()).app_data(inside).configure(routes::configure);
+        let stop = services.stop.of_worker();
+        config.app_data(services.clone()).app_data(token.clone()).app_data(inside).app_data(stop);
+        config.configure(routes::configure);
     };
-    let mut running = run(listener, &timing, &limits, tasks, configure)?;
+    let mut running = run(listener, &timing, &limits, tasks, stop, configure)?;
     (running.hub, running.mcp) = (Some(hub), Some(mcp));
     Ok(running)
 }
@@ -71,6 +76,7 @@ fn run(
     timing: &Timing,
     limits: &Limits,
     tasks: Tasks,
+    stop: Stop,
     configure: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
 ) -> io::Result<Running> {
     let address = listener.local_addr()?;
@@ -88,12 +94,13 @@ fn run(
         .client_disconnect_timeout(timing.linger)
         // A client that has closed its side is gone: what it asked for is dropped, calls into plugins included.
         .h1_allow_half_closed(false)
-        .shutdown_timeout(whole_seconds(timing.drain_grace))
+        .shutdown_timeout(seconds_to_answer(timing.drain_grace))
         .disable_signals()
         .listen(listener)?
         .run();
     let handle = server.handle();
-    Ok(Running { address, handle, server: tokio::spawn(server), tasks, hub: None, mcp: None })
+    let (server, drain_grace) = (tokio::spawn(server), timing.drain_grace);
+    Ok(Running { address, handle, server, tasks, stop, drain_grace, hub: None, mcp: None })
 }
 
 impl Running {
@@ -111,15 +118,25 @@ impl Running {
         }
     }
 
-    /// Takes no more connections, gives open requests `timing.drain_grace` (rounded up to seconds) to end, closes
-    /// every connection, then waits until commands whose clients may be gone are finished. All of it within
-    /// `deadline`; what is not finished by then is counted.
+    /// Takes no more connections and ends streams, gives open requests `timing.drain_grace` to end, answers those that
+    /// have not, closes every connection, then waits until commands whose clients may be gone are finished. All of it
+    /// within `deadline`; what is not finished by then is counted.
     pub async fn stop(self, deadline: Duration) -> Stopped {
         let begin = tokio::time::Instant::now();
         // They would go on for ever.
+        self.stop.begin();
         self.hub.iter().for_each(Hub::close);
-        self.mcp.iter().for_each(Mcp::close);
-        if timeout(deadline, self.handle.stop(true)).await.is_err() {
+        // At the deadline nobody is answered any more.
+        let grace = self.drain_grace.min(deadline / 8 * 7);
+        let mut stopping = pin!(timeout(deadline, self.handle.stop(true)));
+        let in_time = match timeout(grace, stopping.as_mut()).await {
+            Ok(stopped) => stopped.is_ok(),
+            Err(_) => {
+                self.stop.end_grace();
+                stopping.await.is_ok()
+            }
+        };
+        if !in_time {
             tracing::warn!("the server did not stop in time");
             self.server.abort();
         }
@@ -129,9 +146,13 @@ impl Running {
     }
 }
 
-/// The server counts in seconds; a part of one counts as a whole.
-fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_millis().div_ceil(1000).try_into().unwrap_or(u64::MAX)
+/// What is left at least for the answers to those whom the grace did not suffice; milliseconds.
+const ANSWERING_MS: u128 = 250;
+
+/// When the server closes what is open, counted from the begin of its stop: behind the grace, when all were answered.
+/// It counts in seconds; a part of one counts as a whole.
+fn seconds_to_answer(grace: Duration) -> u64 {
+    (grace.as_millis() + ANSWERING_MS).div_ceil(1000).try_into().unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

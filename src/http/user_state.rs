@@ -5,7 +5,7 @@
 
 use actix_web::{HttpMessage, HttpRequest, HttpResponse, http::header, web};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
         clean,
         id::PluginId,
         principal::Principal,
-        user_state::{MAX_WRITER_BYTES, Place, PlaceError, Scope, Stamp},
+        user_state::{MAX_DEPTH, MAX_WRITER_BYTES, Place, PlaceError, Scope, Stamp, compact},
     },
     platform::user_state::Put,
     store::user_state::{Owner, UserEntry, UserStateError},
@@ -94,7 +94,8 @@ struct Entries {
 struct Entry {
     key: String,
     /// Any JSON.
-    value: Value,
+    #[schema(value_type = serde_json::Value)]
+    value: Box<RawValue>,
     /// RFC 3339 with nine digits behind the point.
     updated_at: String,
 }
@@ -105,7 +106,8 @@ struct Entry {
 #[schema(as = UserStateValue)]
 struct Kept {
     /// Any JSON.
-    value: Value,
+    #[schema(value_type = serde_json::Value)]
+    value: Box<RawValue>,
     /// RFC 3339 with nine digits behind the point.
     updated_at: String,
 }
@@ -117,8 +119,8 @@ struct Kept {
 struct NewValue {
     /// Any JSON; it must be there, and may be `null`.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Value, required = true)]
-    value: Option<Value>,
+    #[schema(value_type = serde_json::Value, required = true)]
+    value: Option<Box<RawValue>>,
     /// What the writer calls himself; whoever is told of the change is told this too.
     #[serde(default, deserialize_with = "body::or_default")]
     #[schema(max_length = 256)]
@@ -154,8 +156,8 @@ struct Removed {
 }
 
 /// `null` is a value.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// `GET …/{scope}/{scopeId}`.
@@ -169,8 +171,10 @@ async fn list(
     let scope = Scope::new(&kind, &scope_id)?;
     let plugin = plugin(&services, &id)?;
     let entries = services.browser.user_states.list(owner(&plugin, user), &scope).await?;
-    let shown = |UserEntry { key, value, updated_at }| Entry { key, value, updated_at: updated_at.text() };
-    Ok(fresh().json(Entries { entries: entries.into_iter().map(shown).collect() }))
+    let shown = |UserEntry { key, value, updated_at }| {
+        Ok::<_, ApiError>(Entry { key, value: stored(value)?, updated_at: updated_at.text() })
+    };
+    Ok(fresh().json(Entries { entries: entries.into_iter().map(shown).collect::<Result<_, _>>()? }))
 }
 
 /// `GET …/{scope}/{scopeId}/{key}`.
@@ -185,7 +189,7 @@ async fn read(
     let plugin = plugin(&services, &id)?;
     let found = services.browser.user_states.get(owner(&plugin, user), &place).await?;
     let (value, stamp) = found.ok_or(ApiError::UserState(Refused::NoEntry))?;
-    Ok(fresh().json(Kept { value, updated_at: stamp.text() }))
+    Ok(fresh().json(Kept { value: stored(value)?, updated_at: stamp.text() }))
 }
 
 /// `PUT …/{scope}/{scopeId}/{key}`: finished even when the client hangs up, so that what is written is told.
@@ -232,9 +236,16 @@ fn fresh() -> actix_web::HttpResponseBuilder {
     answer
 }
 
+/// The text from the database goes out as it is: as a number of Rust it would lose digits.
+fn stored(value: String) -> Result<Box<RawValue>, ApiError> {
+    RawValue::from_string(value).map_err(ApiError::internal)
+}
+
 fn wanted(NewValue { value, writer_id, if_unmodified_since }: NewValue) -> Result<Put, ApiError> {
     let invalid = |text: &str| ApiError::Invalid(format!("invalid payload: {text}"));
     let value = value.ok_or_else(|| invalid("value required"))?;
+    let too_deep = || invalid(&format!("value must be nested at most {MAX_DEPTH} deep"));
+    let value = compact(&value).ok_or_else(too_deep)?;
     let since = match if_unmodified_since.as_str() {
         "" => None,
         text => Some(Stamp::parse(text).ok_or_else(|| invalid("ifUnmodifiedSince must be a time as RFC 3339"))?),

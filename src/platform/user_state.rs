@@ -34,8 +34,8 @@ pub struct UserStates {
 /// A value to be stored.
 #[derive(Debug)]
 pub struct Put {
-    /// Any JSON.
-    pub value: Value,
+    /// Any JSON, as text.
+    pub value: String,
     /// Only if nobody wrote after this.
     pub since: Option<Stamp>,
     /// What the writer calls himself; empty when nothing.
@@ -53,8 +53,8 @@ impl UserStates {
         self.store.list(owner, scope).await
     }
 
-    /// An entry's value and stamp; `None` when there is none.
-    pub async fn get(&self, owner: Owner<'_>, place: &Place) -> Result<Option<(Value, Stamp)>, UserStateError> {
+    /// An entry's value as JSON text and its stamp; `None` when there is none.
+    pub async fn get(&self, owner: Owner<'_>, place: &Place) -> Result<Option<(String, Stamp)>, UserStateError> {
         self.store.get(owner, place).await
     }
 

@@ -17,7 +17,6 @@ use sea_orm::{
     ColumnTrait, ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, EntityTrait, QueryFilter, Statement,
     Value as SqlValue,
 };
-use serde_json::Value;
 use time::OffsetDateTime;
 
 use super::db::{Db, DbFault, MayBeFault};
@@ -79,8 +78,8 @@ pub struct Owner<'a> {
 pub struct UserEntry {
     /// Name within its scope.
     pub key: String,
-    /// Any JSON.
-    pub value: Value,
+    /// Any JSON, as text.
+    pub value: String,
     /// When it was written.
     pub updated_at: Stamp,
 }
@@ -100,7 +99,7 @@ pub enum UserStateError {
     /// The plugin was uninstalled meanwhile.
     #[error("the plugin was uninstalled")]
     Uninstalled,
-    /// The database failed, or holds a value that is not JSON.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] DbFault),
 }
@@ -159,16 +158,15 @@ impl UserStateStore {
         Self { db, quota: limits.user_state_bytes, last: Arc::new(AtomicI64::new(i64::MIN)) }
     }
 
-    /// An entry's value and stamp; `None` when there is none.
-    pub async fn get(&self, owner: Owner<'_>, place: &Place) -> Result<Option<(Value, Stamp)>, UserStateError> {
+    /// An entry's value as JSON text and its stamp; `None` when there is none.
+    pub async fn get(&self, owner: Owner<'_>, place: &Place) -> Result<Option<(String, Stamp)>, UserStateError> {
         let work = async || {
             let reader = self.db.reader();
             let statement = Statement::from_sql_and_values(reader.get_database_backend(), GET, place_of(owner, place));
             let Some(row) = reader.query_one_raw(statement).await? else { return Ok(None) };
             Ok::<_, UserStateError>(Some((row.try_get_by_index::<String>(0)?, Stamp(row.try_get_by_index(1)?))))
         };
-        let row = self.db.repeat(work).await?;
-        row.map(|(text, stamp)| Ok((parse(&text)?, stamp))).transpose()
+        self.db.repeat(work).await
     }
 
     /// All entries of one scope, ordered by the bytes of their key. The quota bounds the answer.
@@ -180,19 +178,16 @@ impl UserStateStore {
             .filter(Column::ScopeId.eq(&scope.id));
         let work = async || Ok::<_, UserStateError>(of_scope.clone().all(self.db.reader()).await?);
         let rows = self.db.repeat(work).await?;
-        let entry = |row: Model| {
-            Ok::<_, DbFault>(UserEntry { value: parse(&row.value)?, key: row.key, updated_at: Stamp(row.updated_at) })
-        };
-        let mut entries = rows.into_iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+        let entry = |Model { key, value, updated_at, .. }| UserEntry { key, value, updated_at: Stamp(updated_at) };
+        let mut entries: Vec<_> = rows.into_iter().map(entry).collect();
         // Here and not in SQL: PostgreSQL would order by its locale.
         entries.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         Ok(entries)
     }
 
-    /// A write of an entry's value, with `since` only if nobody wrote it after that: for the transaction in which it is told
-    /// of too.
-    pub fn prepare(&self, owner: Owner<'_>, place: &Place, value: &Value, since: Option<Stamp>) -> EntryWrite {
-        let value = value.to_string();
+    /// A write of an entry's value, JSON text, with `since` only if nobody wrote it after that: for the transaction in
+    /// which it is told of too.
+    pub fn prepare(&self, owner: Owner<'_>, place: &Place, value: &str, since: Option<Stamp>) -> EntryWrite {
         let size = place.size() + owner.user.len() + value.len() + ENTRY_BYTES;
         let quota = i64::try_from(self.quota).unwrap_or(i64::MAX);
         let at = self.now();
@@ -287,10 +282,6 @@ fn key_of(owner: Owner<'_>, place: &Place) -> (String, String, String, String, S
     let Place { scope, key } = place;
     let (plugin, user) = (owner.plugin.to_string(), owner.user.to_owned());
     (plugin, user, scope.kind.as_str().to_owned(), scope.id.clone(), key.clone())
-}
-
-fn parse(value: &str) -> Result<Value, DbFault> {
-    serde_json::from_str(value).map_err(|error| DbFault::Statement(format!("a stored value is not JSON: {error}")))
 }
 
 #[cfg(test)]

@@ -286,6 +286,14 @@ on_both!(neither_token_nor_credential_is_kept_or_printed_anywhere, |guest| {
         asked(&host, &token).await.expect(200);
     }
     assert_eq!(host.calls("forge").len(), 9, "each request asks the plugin: nothing is cached");
+    // In a form that no pattern knows.
+    let mut failing = git(json!(["account-7"]));
+    failing["git"]["fail"] = json!(format!("the forge has no use for {MARKER}"));
+    host.set_switches("forge", &failing);
+    let failed = json!({"error": "plugin \"forge\" failed to answer", "code": "provider_failed"});
+    assert_eq!(asked(&host, &token).await.expect(503), failed);
+    let told = "the plugin answered Unknown: its text may hold the credential and is not kept";
+    eventually("the log has the reason", || async { host.log().contains(told) }).await;
     let events = host.get("/api/v1/events").await.expect(200).to_string();
     let metrics = host.get("/metrics").await.body.to_string();
     let plugin = host.plugin("forge").await.to_string();

@@ -63,6 +63,32 @@ on_databases!(a_value_is_kept_listed_and_forgotten_and_of_two_writers_one_wins, 
     two_browsers_save_at_once(&host).await;
 });
 
+on_databases!(a_value_comes_back_with_every_digit_and_without_the_white_space_between_its_parts, "", |settings| {
+    let host = Host::start_with(settings).await;
+    host.install(&package("1.0.0")).await;
+    let sent = r#"{ "id" : 123456789012345678901234567890, "b" : [ 1.10E+400, "\u0000\ud800 " ] }"#;
+    let kept = r#"{"id":123456789012345678901234567890,"b":[1.10E+400,"\u0000\ud800 "]}"#;
+    let put = |value: &str| {
+        let request = host.client().put(format!("{}{AT}/k", host.url())).bearer_auth(TOKEN);
+        answer(request.body(format!(r#"{{"value" : {value} , "writerId":"w"}}"#)))
+    };
+    let at = stamp(&put(sent).await.expect(200));
+    let one = format!(r#"{{"value":{kept},"updatedAt":"{at}"}}"#);
+    assert_eq!(text(&host, &format!("{AT}/k")).await, one);
+    let all = format!(r#"{{"entries":[{{"key":"k","value":{kept},"updatedAt":"{at}"}}]}}"#);
+    assert_eq!(text(&host, AT).await, all);
+
+    let deep = "[".repeat(127) + &"]".repeat(127);
+    let refused = json!({"error": "invalid payload: value must be nested at most 126 deep", "code": "invalid_payload"});
+    assert_eq!(put(&deep).await.expect(400), refused);
+});
+
+/// An answer as it came.
+async fn text(host: &Host, path: &str) -> String {
+    let request = host.client().get(format!("{}{path}", host.url())).bearer_auth(TOKEN);
+    request.send().await.expect("an answer").text().await.expect("a body")
+}
+
 /// Field case 86.
 async fn two_browsers_save_at_once(host: &Host) {
     for round in 0..20 {

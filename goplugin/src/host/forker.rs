@@ -1,8 +1,8 @@
 //! The one thread that forks.
 //!
-//! Owns what happens between fork and exec: the own process group and the parent-death signal. The kernel sends that
-//! signal when the *thread* that forked ends, not the process, so no plugin may be forked from a runtime's worker or
-//! pool thread. What is run, and what becomes of it, is `launch`'s part.
+//! Owns what happens between fork and exec: the own process group, the limit of open files and the parent-death signal.
+//! The kernel sends that signal when the *thread* that forked ends, not the process, so no plugin may be forked from a
+//! runtime's worker or pool thread. What is run, and what becomes of it, is `launch`'s part.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,9 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, getpid, getppid, getrlimit, set_parent_process_death_signal, setrlimit,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -29,6 +31,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone)]
 pub struct Forker {
     orders: mpsc::Sender<Order>,
+    /// The soft limit that processes get.
+    open_files: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -72,13 +76,19 @@ impl Forker {
                 drop(reply.send(Reply { command, opened, spawned }));
             }
         })?;
-        Ok(Forker { orders })
+        Ok(Forker { orders, open_files: None })
+    }
+
+    /// Processes get this soft limit of open files; `None`, as at first, gives them this process's own. For a program
+    /// that has raised its own: what was never asked whether it can live with more gets what it would have without.
+    pub fn with_open_files(self, soft: Option<u64>) -> Forker {
+        Forker { open_files: soft, ..self }
     }
 
     /// Forks and executes `command` in a process group of its own, to be killed when this process dies. `opened` is what
     /// the command executes, if that is a descriptor: it stays open until the fork, also when nobody waits any more.
     pub(crate) async fn spawn(&self, mut command: Command, mut opened: Option<Opened>) -> io::Result<Child> {
-        die_with_parent(&mut command);
+        between_fork_and_exec(&mut command, self.open_files);
         command.process_group(0);
         for _ in 0..BUSY_RETRIES {
             let reply = self.order(command, opened).await?;
@@ -107,8 +117,8 @@ fn is_busy(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ExecutableFileBusy
 }
 
-/// Lets the kernel kill the child when the forking thread ends, which it does with this process.
-fn die_with_parent(command: &mut Command) {
+/// Gives the child its limit, and lets the kernel kill it when the forking thread ends, which it does with this process.
+fn between_fork_and_exec(command: &mut Command, open_files: Option<u64>) {
     // Compared, instead of asking for "not 1", since the host itself may be pid 1 of a container.
     let parent: Pid = getpid();
     let in_child = move || {
@@ -117,10 +127,15 @@ fn die_with_parent(command: &mut Command) {
         if getppid() != Some(parent) {
             return Err(io::Error::from(rustix::io::Errno::SRCH));
         }
+        if let Some(soft) = open_files {
+            let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+            // With too high a limit most programs live well: no reason not to start.
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(soft), maximum });
+        }
         Ok(())
     };
     #[expect(unsafe_code, reason = "the only way to run something between fork and exec")]
-    // SAFETY: the closure makes two system calls and neither allocates nor takes a lock, so it may run in the forked
+    // SAFETY: the closure makes system calls and neither allocates nor takes a lock, so it may run in the forked
     // copy of a process with other threads.
     unsafe {
         command.pre_exec(in_child);
@@ -145,6 +160,26 @@ mod tests {
             assert!(Instant::now() < deadline, "waited for {what}");
             sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Soft and hard, as the shell tells them.
+    async fn limits_of_a_process(forker: &Forker) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("limits");
+        let mut script = Command::new("sh");
+        script.args(["-c", "ulimit -Sn > \"$0\"; ulimit -Hn >> \"$0\""]).arg(&file);
+        assert!(forker.spawn(script, None).await.unwrap().wait().unwrap().success());
+        fs::read_to_string(&file).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn a_process_gets_the_soft_limit_of_open_files_that_was_chosen_and_keeps_the_hard_one() {
+        let text = |limit: Option<u64>| limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string());
+        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+        let forker = Forker::start().unwrap();
+        assert_eq!(limits_of_a_process(&forker).await, [text(current), text(maximum)]);
+        let forker = forker.with_open_files(Some(57));
+        assert_eq!(limits_of_a_process(&forker).await, [text(Some(57)), text(maximum)]);
     }
 
     #[tokio::test]

@@ -77,7 +77,7 @@ pub enum CallOutcome {
     Failed,
     /// The deadline passed.
     TimedOut,
-    /// The client hung up.
+    /// The client hung up, or the grace of the host's stop was over.
     Abandoned,
 }
 

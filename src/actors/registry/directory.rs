@@ -31,6 +31,12 @@ impl Directory {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
+    /// Whether a handle is of the installed version still.
+    pub fn has_version_of(&self, plugin: &PluginHandle) -> bool {
+        let handles = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        handles.get(plugin.id()).is_some_and(|now| Arc::ptr_eq(now.manifest(), plugin.manifest()))
+    }
+
     /// Every installed plugin's handle, by id.
     pub fn all(&self) -> Vec<PluginHandle> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

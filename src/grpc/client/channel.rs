@@ -1,6 +1,11 @@
 //! [`PluginClient`] over the connection to a real plugin process.
 
-use std::{error::Error, future::Future, time::Duration};
+use std::{
+    error::Error,
+    future::Future,
+    pin::{Pin, pin},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use kandev_proto::v1::{self, plugin_client::PluginClient as Stub};
@@ -65,7 +70,7 @@ fn grpc_timeout(deadline: Duration) -> String {
 impl PluginClient for ChannelClient {
     async fn deliver_event(&self, event: v1::Event, deadline: Duration) -> Result<(), CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.deliver_event(self.request(event, deadline)?)).await.map(|_: v1::EventAck| ())
+        bounded(deadline, pin!(stub.deliver_event(self.request(event, deadline)?))).await.map(|_: v1::EventAck| ())
     }
 
     async fn handle_webhook(
@@ -74,7 +79,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::WebhookResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.handle_webhook(self.request(webhook, deadline)?)).await
+        bounded(deadline, pin!(stub.handle_webhook(self.request(webhook, deadline)?))).await
     }
 
     async fn handle_action(
@@ -83,7 +88,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::PluginActionResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.handle_action(self.request(action, deadline)?)).await
+        bounded(deadline, pin!(stub.handle_action(self.request(action, deadline)?))).await
     }
 
     async fn invoke_agent_tool(
@@ -92,7 +97,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::AgentToolResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.invoke_agent_tool(self.request(tool, deadline)?)).await
+        bounded(deadline, pin!(stub.invoke_agent_tool(self.request(tool, deadline)?))).await
     }
 
     async fn search_entity_references(
@@ -101,7 +106,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::SearchEntityReferencesResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.search_entity_references(self.request(search, deadline)?)).await
+        bounded(deadline, pin!(stub.search_entity_references(self.request(search, deadline)?))).await
     }
 
     async fn authorize_entity_reference(
@@ -110,7 +115,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::AuthorizeEntityReferenceResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.authorize_entity_reference(self.request(question, deadline)?)).await
+        bounded(deadline, pin!(stub.authorize_entity_reference(self.request(question, deadline)?))).await
     }
 
     async fn resolve_git_credential(
@@ -119,7 +124,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::ResolveGitCredentialResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.resolve_git_credential(self.request(credential, deadline)?)).await
+        bounded(deadline, pin!(stub.resolve_git_credential(self.request(credential, deadline)?))).await
     }
 
     async fn get_git_credential_binding(
@@ -128,14 +133,15 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::GitCredentialBindingResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, stub.get_git_credential_binding(self.request(binding, deadline)?)).await
+        bounded(deadline, pin!(stub.get_git_credential_binding(self.request(binding, deadline)?))).await
     }
 }
 
-/// Dropping the call at the deadline resets its stream, which cancels the plugin's context.
+/// Dropping the call resets its stream, which cancels the plugin's context; its owner does so with what this returns. It is
+/// pinned by its owner since it is large: moving it costs as much as a small call.
 async fn bounded<T>(
     deadline: Duration,
-    call: impl Future<Output = Result<Response<T>, Status>>,
+    call: Pin<&mut impl Future<Output = Result<Response<T>, Status>>>,
 ) -> Result<T, CallError> {
     match tokio::time::timeout(deadline, call).await {
         Ok(Ok(response)) => Ok(response.into_inner()),

@@ -31,7 +31,7 @@ use crate::{
         platform::Scope,
         principal::Principal,
     },
-    http::ApiError,
+    http::{ApiError, Stop},
     platform::Platform,
 };
 
@@ -76,8 +76,8 @@ impl Caller {
 pub struct Desk {
     pub registry: RegistryHandle,
     pub platform: Platform,
-    /// Streams without an end are to end.
-    pub stopping: CancellationToken,
+    /// Streams without an end end with its begin, calls with its grace.
+    pub stop: Stop,
 }
 
 impl Desk {
@@ -168,6 +168,8 @@ impl ServerHandler for Server {
             called = call => called.map(CallToolResponse::from),
             () = context.ct.cancelled() => Err(ErrorData::internal_error("the call was cancelled", None)),
             () = self.ended.cancelled() => Err(ErrorData::internal_error("the session has ended", None)),
+            // The head of the answer may have been sent: so it must be told here too.
+            () = self.desk.stop.over() => Err(shapes::refusal(&ApiError::Stopping)),
         }
     }
 
@@ -196,7 +198,7 @@ impl ServerHandler for Server {
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                () = self.desk.stopping.cancelled() => return Ok(()),
+                () = self.desk.stop.begun() => return Ok(()),
                 changed = changes.changed() => {
                     if changed.is_none() || context.sink().notify_tool_list_changed().await.is_err() {
                         return Ok(());

@@ -68,7 +68,7 @@ fn serve(timing: Timing) -> (Running, Data<Desk>) {
             .route("/command", web::post().to(command));
     };
     let limits = Limits { http_workers: 1, ..Limits::default() };
-    (run(listener, &timing, &limits, tasks, configure).unwrap(), desk)
+    (run(listener, &timing, &limits, tasks, Stop::default(), configure).unwrap(), desk)
 }
 
 async fn connect(running: &Running, request: &[u8]) -> TcpStream {
@@ -179,6 +179,28 @@ async fn a_request_that_does_not_end_is_closed_after_the_grace() {
     let stopped = timeout(PATIENCE, running.stop(PATIENCE)).await.unwrap();
     assert_eq!(stopped, Stopped { unfinished: 0 });
     assert_eq!(rest(stream).await, "");
+}
+
+#[test]
+fn the_server_closes_what_is_open_a_moment_behind_the_grace() {
+    let seconds = [0, 300, 750, 751, 3000].map(|ms| seconds_to_answer(Duration::from_millis(ms)));
+    assert_eq!(seconds, [1, 1, 1, 2, 4]);
+}
+
+#[actix_web::test]
+async fn a_stop_ends_streams_at_once_and_the_grace_later() {
+    let timing = Timing { drain_grace: Duration::from_millis(200), ..Timing::default() };
+    let (running, desk) = serve(timing);
+    let stop = running.stop.clone();
+    let _open = connect(&running, b"GET /wait HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    desk.begun.notified().await;
+    let begin = tokio::time::Instant::now();
+    let stopping = tokio::spawn(running.stop(PATIENCE));
+    stop.begun().await;
+    assert_eq!(stop.within_grace(async { "in time" }).await, Some("in time"));
+    stop.over().await;
+    assert!(begin.elapsed() >= Duration::from_millis(200), "{:?}", begin.elapsed());
+    assert_eq!(stopping.await.unwrap(), Stopped { unfinished: 0 });
 }
 
 #[actix_web::test]

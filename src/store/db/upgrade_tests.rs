@@ -162,7 +162,7 @@ async fn read_kept(db: &Db) -> Option<Value> {
     let (plugin, (place, _)) = (plugin(), kept());
     let owner = Owner { plugin: &plugin, user: "operator" };
     let found = UserStateStore::new(db.clone(), &Limits::default()).get(owner, &place).await.unwrap();
-    found.map(|(value, _)| value)
+    found.map(|(text, _)| serde_json::from_str(&text).unwrap())
 }
 
 /// What every dump holds since there are tokens of git: one of a session, with what a session needs to be there.

@@ -1,6 +1,6 @@
 //! The promises of what plugins keep for users, each a function over a [`Db`], so that every database runs the same suite.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use time::macros::datetime;
 
 use super::*;
@@ -41,7 +41,7 @@ impl UserStateStore {
         since: Option<Stamp>,
         tenancy: &Tenancy,
     ) -> Result<Stamp, UserStateError> {
-        let written = self.alone(&self.prepare(owner, place, value, since)).await?;
+        let written = self.alone(&self.prepare(owner, place, &value.to_string(), since)).await?;
         self.outcome(owner, place, since, written, tenancy).await
     }
 }
@@ -68,7 +68,8 @@ impl World {
     }
 
     async fn get(&self, key: &str) -> Option<(Value, Stamp)> {
-        self.store.get(self.owner(), &place(key)).await.unwrap()
+        let found = self.store.get(self.owner(), &place(key)).await.unwrap();
+        found.map(|(text, stamp)| (serde_json::from_str(&text).unwrap(), stamp))
     }
 }
 
@@ -85,7 +86,7 @@ async fn every_part_of_a_place_tells_entries_apart(db: Db) {
     }
     for (n, (owner, place)) in all.iter().enumerate() {
         let (value, _) = world.store.get(*owner, place).await.unwrap().unwrap();
-        assert_eq!(value, json!(n));
+        assert_eq!(value, n.to_string());
     }
     assert_eq!(world.get("none").await, None);
 }
@@ -96,6 +97,17 @@ async fn any_json_survives(db: Db) {
         let stamp = world.put("k", value.clone(), None).await.unwrap();
         assert_eq!(world.get("k").await, Some((value, stamp)));
     }
+}
+
+async fn a_values_text_is_kept_to_the_byte(db: Db) {
+    let world = World::new(db);
+    let text = r#"{"b":123456789012345678901234567890,"a":1.10E+2,"b":"\u0000\ud800"}"#;
+    let write = world.store.prepare(world.owner(), &place("k"), text, None);
+    let stamp = world.store.alone(&write).await.unwrap().unwrap();
+    let kept = Some((text.to_owned(), stamp));
+    assert_eq!(world.store.get(world.owner(), &place("k")).await, Ok(kept));
+    let entry = UserEntry { key: "k".to_owned(), value: text.to_owned(), updated_at: stamp };
+    assert_eq!(world.store.list(world.owner(), &place("k").scope).await, Ok(vec![entry]));
 }
 
 async fn a_list_has_one_scope_in_the_order_of_bytes(db: Db) {
@@ -159,7 +171,7 @@ async fn a_stamp_grows_when_the_clock_goes_back(db: Db) {
 async fn a_write_that_is_repeated_after_a_lost_answer_is_no_conflict_with_itself(db: Db) {
     let world = World::new(db);
     let seen = world.put("k", json!(1), None).await.unwrap();
-    let write = world.store.prepare(world.owner(), &place("k"), &json!(2), Some(seen));
+    let write = world.store.prepare(world.owner(), &place("k"), "2", Some(seen));
     for _ in 0..2 {
         assert_eq!(world.store.alone(&write).await, Ok(Some(write.at())));
     }
@@ -235,6 +247,7 @@ async fn an_uninstall_leaves_nothing_and_a_write_that_comes_late_neither(db: Db)
 on_both_databases!(
     every_part_of_a_place_tells_entries_apart,
     any_json_survives,
+    a_values_text_is_kept_to_the_byte,
     a_list_has_one_scope_in_the_order_of_bytes,
     a_write_after_what_was_seen_is_a_conflict_and_changes_nothing,
     of_many_writers_that_saw_the_same_one_wins,

@@ -24,12 +24,20 @@ pub struct Settings {
     pub toml: String,
     /// More environment.
     pub env: Vec<(String, String)>,
+    /// The soft limit of open files that the host is started with; `None` is the test's own.
+    pub open_files: Option<u64>,
 }
 
 impl Settings {
     /// Settings with this `host.toml`.
     pub fn toml(text: &str) -> Self {
-        Self { toml: text.to_owned(), env: Vec::new() }
+        Self { toml: text.to_owned(), ..Self::default() }
+    }
+
+    /// Starts the host with this soft limit of open files.
+    pub fn open_files(mut self, soft: u64) -> Self {
+        self.open_files = Some(soft);
+        self
     }
 
     /// One more variable.
@@ -132,7 +140,16 @@ impl Host {
             std::fs::write(self.home().join("host.toml"), &self.settings.toml).expect("host.toml is written");
         }
         let log = std::fs::OpenOptions::new().create(true).append(true).open(self.log_path()).expect("a log file");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kandev-host"));
+        let binary = env!("CARGO_BIN_EXE_kandev-host");
+        let mut command = match self.settings.open_files {
+            None => Command::new(binary),
+            Some(soft) => {
+                // The shell becomes the host: its pid is the host's.
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -S -n {soft} && exec \"$0\" \"$@\""), binary]);
+                shell
+            }
+        };
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--home"])
             .arg(self.home())
