@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     net::{SocketAddr, TcpListener},
     path::Path,
+    time::Duration,
 };
 
 use actix_web::{
@@ -36,6 +37,13 @@ pub fn serve(
     let handle = server.handle();
     tokio::spawn(server);
     Ok((address, handle))
+}
+
+/// A call that tells the plugin its deadline, as the host's calls do.
+pub fn within<T>(deadline: Duration, message: T) -> tonic::Request<T> {
+    let mut call = tonic::Request::new(message);
+    call.set_timeout(deadline);
+    call
 }
 
 /// Passes a plugin's answer on.

@@ -13,6 +13,10 @@ pub(crate) const ELLIPSIS: &str = "…";
 /// space, the ends are trimmed, invisible direction and joining marks are dropped. When cut, the result ends in `…`
 /// and the cut is on a character boundary; a limit below three bytes gives an empty text.
 pub fn single_line(text: &str, limit: usize) -> String {
+    // Most words of a log are like this.
+    if text.len() <= limit && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return text.to_owned();
+    }
     let mut line = String::with_capacity(text.len().min(limit.saturating_add(ELLIPSIS.len())));
     let mut gap = false;
     for c in text.chars() {

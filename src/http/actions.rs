@@ -6,6 +6,8 @@
 //! An action belongs to its client's connection: when the client hangs up, the call is cancelled, and the plugin's
 //! context with it.
 
+use std::borrow::Cow;
+
 use actix_web::{
     HttpRequest, HttpResponse,
     http::{
@@ -180,7 +182,11 @@ fn send(id: &PluginId, response: PluginActionResponse) -> Result<HttpResponse, A
     // The host's origin: what a browser makes of it must not depend on its content.
     sent.insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"));
     for (name, value) in headers {
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+        let value = match value {
+            Cow::Borrowed(value) => Ok(HeaderValue::from_static(value)),
+            Cow::Owned(value) => HeaderValue::try_from(value),
+        };
+        if let Ok(value) = value {
             sent.insert_header((HeaderName::from_static(name), value));
         }
     }

@@ -392,7 +392,7 @@ mod tests {
         let mut notice = with(json!({}));
         notice.as_object_mut().unwrap().remove("id");
         assert_eq!(answer(notice), None, "nobody waits for an answer");
-        assert_eq!(misread_beginning(b"{"), None);
+        assert!(misread_beginning(b"{").is_none());
     }
 
     #[test]

@@ -10,9 +10,10 @@ use std::{
 };
 
 use actix_web::{
-    App, HttpServer,
-    dev::ServerHandle,
-    middleware::from_fn,
+    App, Error, HttpServer,
+    body::{BoxBody, MessageBody},
+    dev::{ServerHandle, ServiceRequest, ServiceResponse},
+    middleware::{Next, from_fn},
     web::{Data, ServiceConfig},
 };
 use tokio::{task::JoinHandle, time::timeout};
@@ -84,7 +85,7 @@ fn run(
     let app = move || {
         #[expect(clippy::disallowed_methods, reason = "one for each worker, and it ends with the worker's runtime")]
         actix_web::rt::spawn(pace::keep(pace));
-        App::new().configure(configure.clone()).wrap(from_fn(linger::hold_unread_body)).wrap(from_fn(trace::request))
+        App::new().configure(configure.clone()).wrap(from_fn(around))
     };
     let server = HttpServer::new(app)
         .workers(limits.http_workers)
@@ -101,6 +102,14 @@ fn run(
     let handle = server.handle();
     let (server, drain_grace) = (tokio::spawn(server), timing.drain_grace);
     Ok(Running { address, handle, server, tasks, stop, drain_grace, hub: None, mcp: None })
+}
+
+/// What stands around every route. It is one layer, because each has a future and a body in boxes of its own.
+async fn around(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    trace::request(request, |request| linger::hold_unread_body(request, next)).await
 }
 
 impl Running {

@@ -3,12 +3,12 @@
 //! Neither holds the query, a header or the raw path: all three may carry secrets (a webhook's address often does).
 //! The route's pattern and the plugin's id are enough to find the request.
 
+use std::future::Future;
+
 use actix_web::{
     Error, HttpMessage,
-    body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     http::header::{HeaderName, HeaderValue},
-    middleware::Next,
     web,
 };
 use tokio::time::Instant;
@@ -24,32 +24,38 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest plugin id in a line; ids of plugins are shorter, other text is cut.
 const SHOWN_ID_BYTES: usize = 128;
 
-/// The middleware.
-pub async fn request<B: MessageBody>(request: ServiceRequest, next: Next<B>) -> Result<ServiceResponse<B>, Error> {
-    let id = Uuid::now_v7();
+/// Stands around `next`.
+pub async fn request<B, Answer>(
+    request: ServiceRequest,
+    next: impl FnOnce(ServiceRequest) -> Answer,
+) -> Result<ServiceResponse<B>, Error>
+where
+    Answer: Future<Output = Result<ServiceResponse<B>, Error>>,
+{
+    let mut text = Uuid::encode_buffer();
+    let id: &str = Uuid::now_v7().hyphenated().encode_lower(&mut text);
     let principal = gate::identify(&request);
     let span = tracing::info_span!("request", request.id = %id, principal = %principal);
     trace_context::take_over(request.headers(), &span);
-    async move {
+    async {
         let begin = Instant::now();
-        let services = request.app_data::<web::Data<Services>>().cloned();
-        let method = request.method().clone();
-        let peer = request.peer_addr().map(|address| address.ip());
-        let mut answer = next.call(request).await?;
-        if let Ok(value) = HeaderValue::from_str(&id.to_string())
-            && !answer.headers().contains_key(&REQUEST_ID)
+        let mut answer = next(request).await?;
+        if !answer.headers().contains_key(&REQUEST_ID)
+            && let Ok(value) = HeaderValue::from_str(id)
         {
             answer.headers_mut().insert(REQUEST_ID, value);
         }
-        let route = answer.request().extensions().get::<Pattern>().map_or("none", |Pattern(path)| *path);
-        if let Some(services) = services {
+        let request = answer.request();
+        let (method, peer) = (request.method(), request.peer_addr().map(|address| address.ip()));
+        let route = request.extensions().get::<Pattern>().map_or("none", |Pattern(path)| *path);
+        if let Some(services) = request.app_data::<web::Data<Services>>() {
             if services.traced {
                 trace_context::describe(&Span::current(), method.as_str(), route, answer.status().as_u16());
             }
             services.requests.answered(route, method.as_str(), answer.status().as_u16(), begin.elapsed());
         }
         // Routes of the platform have ids of other things there.
-        let names = answer.request().match_info();
+        let names = request.match_info();
         let id = names.get("id").filter(|_| route.contains("/plugins/{id}")).or_else(|| names.get("plugin"));
         let plugin = id.map(|id| clean::single_line(id, SHOWN_ID_BYTES));
         tracing::info!(
@@ -78,7 +84,7 @@ mod tests {
         App, HttpResponse,
         dev::Service,
         http::header,
-        middleware::from_fn,
+        middleware::{Next, from_fn},
         test::{TestRequest, init_service},
         web,
     };
@@ -114,7 +120,7 @@ mod tests {
                 let app = App::new()
                     .route("/plugins/{id}/{tail:.*}", web::post().to(HttpResponse::Ok).wrap(known))
                     .route("/own", web::get().to(own_id))
-                    .wrap(from_fn(super::request));
+                    .wrap(from_fn(|request, next: Next<_>| super::request(request, move |request| next.call(request))));
                 let answer = init_service(app).await.call(request.to_request()).await.unwrap();
                 answer.map_into_boxed_body()
             })

@@ -169,7 +169,7 @@ fn send(id: &PluginId, WebhookResponse { status, headers, body }: WebhookRespons
     let mut answer = HttpResponse::build(code);
     for (name, value) in headers {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid(AnswerError::Header))?;
-        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| invalid(AnswerError::Header))?;
+        let value = HeaderValue::try_from(value).map_err(|_| invalid(AnswerError::Header))?;
         answer.append_header((name, value));
     }
     Ok(if with_body { answer.body(body) } else { answer.finish() })

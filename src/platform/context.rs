@@ -39,26 +39,44 @@ impl Platform {
                 self.workspaces.see(scope, id).await.map_err(or(Misplaced::NoWorkspace))?;
                 Ok(Place { workspace: id.clone(), ..Place::default() })
             }
+            // In boxes: a future that asks the database is many times one that does not.
             Wanted::Repository { workspace, repository } => {
-                let found = self.repositories.get(scope, repository).await.map_err(or(Misplaced::NoRepository))?;
-                if found.workspace_id != *workspace {
-                    return Err(Misplaced::NoRepository.into());
-                }
-                Ok(Place { workspace: found.workspace_id, repository: found.id, ..Place::default() })
+                Box::pin(self.of_repository(scope, workspace, repository)).await
             }
-            Wanted::Session(id) => {
-                let session = self.sessions.get(scope, id).await.map_err(or(Misplaced::NoSession))?;
-                let task = self.tasks.get(scope, &session.task_id).await.map_err(or(Misplaced::NoSession))?;
-                Ok(Place { workspace: task.workspace_id, task: task.id, session: session.id, ..Place::default() })
-            }
+            Wanted::Session(id) => Box::pin(self.of_session(scope, id)).await,
             Wanted::Task { task, workspace, repository, session } => {
-                let task = self.tasks.get(scope, task).await.map_err(or(Misplaced::NoTask))?;
-                if workspace.as_ref().is_some_and(|workspace| *workspace != task.workspace_id) {
-                    return Err(Misplaced::OtherWorkspace.into());
-                }
-                self.in_task(scope, task, repository.as_deref(), session.as_deref()).await
+                let named = (workspace.as_deref(), repository.as_deref(), session.as_deref());
+                Box::pin(self.of_task(scope, task, named)).await
             }
         }
+    }
+
+    async fn of_repository(&self, scope: &Scope, workspace: &str, repository: &str) -> Result<Place, PlaceError> {
+        let found = self.repositories.get(scope, repository).await.map_err(or(Misplaced::NoRepository))?;
+        if found.workspace_id != workspace {
+            return Err(Misplaced::NoRepository.into());
+        }
+        Ok(Place { workspace: found.workspace_id, repository: found.id, ..Place::default() })
+    }
+
+    async fn of_session(&self, scope: &Scope, id: &str) -> Result<Place, PlaceError> {
+        let session = self.sessions.get(scope, id).await.map_err(or(Misplaced::NoSession))?;
+        let task = self.tasks.get(scope, &session.task_id).await.map_err(or(Misplaced::NoSession))?;
+        Ok(Place { workspace: task.workspace_id, task: task.id, session: session.id, ..Place::default() })
+    }
+
+    /// What is named beside the task: its workspace, a repository and a session.
+    async fn of_task(
+        &self,
+        scope: &Scope,
+        task: &str,
+        (workspace, repository, session): (Option<&str>, Option<&str>, Option<&str>),
+    ) -> Result<Place, PlaceError> {
+        let task = self.tasks.get(scope, task).await.map_err(or(Misplaced::NoTask))?;
+        if workspace.is_some_and(|workspace| workspace != task.workspace_id) {
+            return Err(Misplaced::OtherWorkspace.into());
+        }
+        self.in_task(scope, task, repository, session).await
     }
 
     async fn in_task(

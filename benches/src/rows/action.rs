@@ -2,6 +2,8 @@
 //!
 //! The handler is sent the body alone and knows the context; the host is sent the envelope, and verifies the workspace.
 
+use std::time::Duration;
+
 use actix_web::{HttpResponse, error, web};
 use kandev_host::{
     domain::{platform::workspace::WorkspaceDraft, principal::OPERATOR_USER},
@@ -29,6 +31,7 @@ const LEAST: f64 = 0.8;
 struct Bare {
     client: PluginClient<Channel>,
     workspace: String,
+    deadline: Duration,
 }
 
 pub async fn run(options: Options) -> Outcome<Vec<Line>> {
@@ -39,7 +42,7 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
     let client = PluginClient::new(world.tap.plugin(&id).ok_or("not launched")?.0.channel());
     let body = format!(r#"{{"text":"{}"}}"#, "x".repeat(TEXT_BYTES));
     let envelope = format!(r#"{{"workspaceId":"{workspace}","body":{body}}}"#);
-    let bare = web::Data::new(Bare { client, workspace });
+    let bare = web::Data::new(Bare { client, workspace, deadline: world.config.timing.action_timeout });
     let (bare_address, server) = bare::serve(world.config.limits.http_workers, move |routes| {
         routes.app_data(bare.clone()).route("/bare", web::post().to(act));
     })?;
@@ -67,7 +70,7 @@ pub async fn run(options: Options) -> Outcome<Vec<Line>> {
     }])
 }
 
-/// Everything an action cannot do without: body, context, call, answer.
+/// Everything an action cannot do without: body, context, call with its deadline, answer.
 async fn act(bare: web::Data<Bare>, body: web::Bytes) -> actix_web::Result<HttpResponse> {
     let context = v1::VerifiedActionContext {
         actor_id: OPERATOR_USER.to_owned(),
@@ -75,6 +78,7 @@ async fn act(bare: web::Data<Bare>, body: web::Bytes) -> actix_web::Result<HttpR
         ..v1::VerifiedActionContext::default()
     };
     let call = v1::PluginActionRequest { action_key: "echo".to_owned(), context: Some(context), body };
+    let call = bare::within(bare.deadline, call);
     let mut client = bare.client.clone();
     let answer = client.handle_action(call).await.map_err(error::ErrorBadGateway)?.into_inner();
     bare::answer(answer.status, answer.headers, answer.body)

@@ -1,6 +1,8 @@
 //! Webhook relay, against an actix handler that makes the same gRPC call on the same channel: 1 kB at 32 connections, and
 //! 4 MiB, the most that a webhook takes whose manifest says nothing, at eight.
 
+use std::time::Duration;
+
 use actix_web::{HttpRequest, HttpResponse, error, web};
 use kandev_proto::v1::{self, plugin_client::PluginClient};
 use tonic::transport::Channel;
@@ -60,13 +62,18 @@ pub async fn large(options: Options) -> Outcome<Vec<Line>> {
 struct Bare {
     client: PluginClient<Channel>,
     key: &'static str,
+    deadline: Duration,
 }
 
 async fn measure(options: Options, case: Case) -> Outcome<Vec<Line>> {
     let world = World::start(&options.program("bench-guest")?, |_| {}).await?;
     let id = world.install("bench-webhook").await?;
     let channel = world.tap.plugin(&id).ok_or("not launched")?.0.channel();
-    let bare = web::Data::new(Bare { client: PluginClient::new(channel), key: case.key });
+    let bare = web::Data::new(Bare {
+        client: PluginClient::new(channel),
+        key: case.key,
+        deadline: world.config.timing.webhook_timeout,
+    });
     let most = web::PayloadConfig::new(case.body);
     let (bare_address, server) = bare::serve(world.config.limits.http_workers, move |routes| {
         routes.app_data(bare.clone()).app_data(most.clone()).route("/bare", web::post().to(relay));
@@ -94,7 +101,7 @@ async fn measure(options: Options, case: Case) -> Outcome<Vec<Line>> {
     }])
 }
 
-/// Everything a relay cannot do without: body, headers, call, answer.
+/// Everything a relay cannot do without: body, headers, call with its deadline, answer.
 async fn relay(bare: web::Data<Bare>, request: HttpRequest, body: web::Bytes) -> actix_web::Result<HttpResponse> {
     let headers = request
         .headers()
@@ -109,6 +116,7 @@ async fn relay(bare: web::Data<Bare>, request: HttpRequest, body: web::Bytes) ->
         body,
     };
     let mut client = bare.client.clone();
+    let call = bare::within(bare.deadline, call);
     let answer = client.handle_webhook(call).await.map_err(error::ErrorBadGateway)?.into_inner();
     bare::answer(answer.status, answer.headers, answer.body)
 }

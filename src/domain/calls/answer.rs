@@ -1,7 +1,7 @@
 //! What of a plugin's answer to an action passes to the browser (contract/rest.md §7): few headers, a lawful status, a
 //! bounded body.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use crate::domain::relay::{self, MAX_ANSWER_HEADER_BYTES};
 
@@ -20,7 +20,7 @@ pub struct Answer {
     /// 200 to 599.
     pub status: u16,
     /// Lower-case names with values that can be written, one of each.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(&'static str, Cow<'static, str>)>,
     /// Whether the status allows a body; if not, the plugin's is left out.
     pub with_body: bool,
 }
@@ -45,13 +45,15 @@ pub fn check(status: i32, headers: HashMap<String, String>, body_bytes: usize) -
     if status == 0 && headers.is_empty() && body_bytes == 0 {
         return Err(AnswerFault::Empty);
     }
-    let mut given: Vec<_> = headers.into_iter().filter(|(_, value)| relay::is_field_value(value)).collect();
-    given.sort_unstable();
-    let relayed = RELAYED.into_iter().filter_map(|name| {
-        let (_, value) = given.iter().find(|(given, _)| given.eq_ignore_ascii_case(name))?;
-        Some((name, value.clone()))
+    let relayed = headers.into_iter().filter_map(|(spelling, value)| {
+        let name = RELAYED.into_iter().find(|name| spelling.eq_ignore_ascii_case(name))?;
+        relay::is_field_value(&value).then_some((name, spelling, value))
     });
-    let mut headers: Vec<_> = relayed.collect();
+    let mut relayed: Vec<_> = relayed.collect();
+    relayed.sort_unstable();
+    relayed.dedup_by_key(|(name, ..)| *name);
+    let mut headers: Vec<(_, Cow<'static, str>)> =
+        relayed.into_iter().map(|(name, _, value)| (name, value.into())).collect();
     let header_bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     if body_bytes > MAX_BODY_BYTES || header_bytes > MAX_ANSWER_HEADER_BYTES {
         return Err(AnswerFault::TooLarge);
@@ -63,7 +65,7 @@ pub fn check(status: i32, headers: HashMap<String, String>, body_bytes: usize) -
     };
     let with_body = !matches!(status, 204 | 205 | 304);
     if with_body && headers.iter().all(|(name, _)| *name != "content-type") {
-        headers.push(("content-type", DEFAULT_TYPE.to_owned()));
+        headers.push(("content-type", Cow::Borrowed(DEFAULT_TYPE)));
     }
     Ok(Answer { status, headers, with_body })
 }
@@ -79,12 +81,13 @@ mod tests {
     }
 
     fn sent(headers: &[(&str, &str)]) -> Vec<(&'static str, String)> {
-        check(200, map(headers), 1).unwrap().headers
+        let sent = check(200, map(headers), 1).unwrap().headers;
+        sent.into_iter().map(|(name, value)| (name, value.into_owned())).collect()
     }
 
     #[test]
     fn no_status_is_200_and_lawful_ones_stay() {
-        let json = vec![("content-type", DEFAULT_TYPE.to_owned())];
+        let json = vec![("content-type", DEFAULT_TYPE.into())];
         for (given, status) in [(0, 200), (200, 200), (201, 201), (299, 299), (404, 404), (599, 599)] {
             let headers = json.clone();
             assert_eq!(check(given, HashMap::new(), 2), Ok(Answer { status, headers, with_body: true }));

@@ -37,15 +37,16 @@ pub(super) struct Leaving {
 impl PlatformStore {
     /// Whether there is this workspace and the scope sees it: refused as not found when not.
     pub async fn see_workspace(&self, scope: &Scope, id: &str) -> Result<(), PlatformError> {
-        if *scope != Scope::All {
-            return self.find::<Workspace>(scope, id).await.map(drop);
-        }
-        if self.present.has(id) {
+        let of_all = *scope == Scope::All;
+        if of_all && self.present.has(id) {
             return Ok(());
         }
         let moment = self.present.moment();
-        self.find::<Workspace>(scope, id).await?;
-        self.present.add(id, moment);
+        // In a box, since the future is large and seldom needed.
+        Box::pin(self.find::<Workspace>(scope, id)).await?;
+        if of_all {
+            self.present.add(id, moment);
+        }
         Ok(())
     }
 }
