@@ -7,7 +7,7 @@ use actix_web::{
     http::header::{self, HeaderName},
     web,
 };
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -37,8 +37,7 @@ pub static ROUTES: &[Endpoint] = &[
 ];
 
 /// A config as it is to be; `Submitted` reads it.
-#[derive(Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(ToSchema)]
 #[expect(dead_code, reason = "it is described here and read there")]
 struct NewConfig {
     /// All of it, as the plugin's `config_schema` has it; a masked secret stays as it is. Left out: empty.

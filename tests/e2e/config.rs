@@ -138,8 +138,7 @@ async fn a_config_that_breaks_rules_changes_nothing_and_every_violation_is_told(
     assert!(!body.to_string().contains("new-marker"));
     // What is no config at all.
     let url = format!("{}/api/plugins/{ID}", host.url());
-    let misspelt = [r#"{"confg": {}}"#, r#"{"config": {"url": "https://b.test"}, "more": 1}"#];
-    for text in ["", "[]", "{", "null", r#"{"config": []}"#, r#"{"config": "x"}"#].into_iter().chain(misspelt) {
+    for text in ["", "[]", "{", "null", r#"{"config": []}"#, r#"{"config": "x"}"#, r#"{"confg": {}}"#] {
         let request = host.client().patch(&url).bearer_auth(TOKEN).body(text);
         let body = crate::support::host::answer(request).await.expect(400);
         assert_eq!(body, json!({"error": "invalid payload", "code": "invalid_payload"}), "{text}");

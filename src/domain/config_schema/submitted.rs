@@ -19,18 +19,14 @@ pub struct Submitted {
 
 impl Submitted {
     /// Reads a PATCH body: an object whose `config` is an object; left out, the config is empty (rest.md §4). `None` for
-    /// anything else, also beside it: a misspelt `config` would empty the config.
+    /// anything else. What stands beside it means nothing; in its place it is a mistake that would empty the config.
     pub fn read(body: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(body).ok()?;
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;
-        let config = members.remove("config");
-        if !members.is_empty() {
-            return None;
-        }
-        let fields = match config {
-            None => return Some(Self::default()),
+        let fields = match members.remove("config") {
+            None if members.is_empty() => return Some(Self::default()),
             Some(Value::Object(fields)) => fields,
-            Some(_) => return None,
+            None | Some(_) => return None,
         };
         let inexact =
             inexact_numbers(text).into_iter().filter_map(|path| Some(path.strip_prefix("/config")?.to_owned()));
@@ -162,7 +158,9 @@ mod tests {
         let read = |body: &str| Submitted::read(body.as_bytes()).map(|submitted| Value::Object(submitted.fields));
         assert_eq!(read(r#"{"config":{"a":1},"other":2}"#), Some(json!({"a": 1})));
         assert_eq!((read("{}"), read(r#"{"config":{}}"#)), (Some(json!({})), Some(json!({}))));
-        for body in ["", "null", "[]", r#"{"config":null}"#, r#"{"config":[]}"#, r#"{"config":{}"#, "{} {}"] {
+        for body in
+            ["", "null", "[]", r#"{"config":null}"#, r#"{"config":[]}"#, r#"{"config":{}"#, r#"{"confg":{}}"#, "{} {}"]
+        {
             assert_eq!(read(body), None, "{body}");
         }
         assert!(Submitted::read(b"{\"config\":{\"a\":\"\xff\"}}").is_none());
