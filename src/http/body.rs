@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout_at},
 };
 
 use super::ApiError;
@@ -56,10 +56,13 @@ impl Bounds {
     }
 }
 
-/// The next piece of a body; `None` at its end.
-pub async fn next_piece(payload: &mut Payload, idle: Duration) -> Result<Option<Bytes>, BodyError> {
-    match timeout(idle, payload.next()).await {
-        Err(_) => Err(BodyError::Silent(idle)),
+/// The next piece of a body that must be complete at `end`; `None` at its end. One timer for both waits: it costs as much as
+/// the rest of reading a small body.
+async fn next_piece(payload: &mut Payload, bounds: Bounds, end: Instant) -> Result<Option<Bytes>, BodyError> {
+    let silent = Instant::now() + bounds.idle;
+    match timeout_at(silent.min(end), payload.next()).await {
+        Err(_) if silent < end => Err(BodyError::Silent(bounds.idle)),
+        Err(_) => Err(BodyError::TooSlow(bounds.total)),
         Ok(None) => Ok(None),
         Ok(Some(Ok(piece))) => Ok(Some(piece)),
         Ok(Some(Err(_))) => Err(BodyError::Broken),
@@ -164,17 +167,17 @@ pub async fn secret_json<T: DeserializeOwned>(
     })
 }
 
-async fn read(room: Option<&Room>, request: &HttpRequest, payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
+async fn read(
+    room: Option<&Room>,
+    request: &HttpRequest,
+    mut payload: Payload,
+    bounds: Bounds,
+) -> Result<Held, ApiError> {
     check_declared_length(request, bounds.limit)?;
-    timeout(bounds.total, read_pieces(room, payload, bounds))
-        .await
-        .unwrap_or_else(|_| Err(BodyError::TooSlow(bounds.total).into()))
-}
-
-async fn read_pieces(room: Option<&Room>, mut payload: Payload, bounds: Bounds) -> Result<Held, ApiError> {
+    let end = Instant::now() + bounds.total;
     let (mut only, mut gathered) = (Bytes::new(), BytesMut::new());
     let mut permit: Option<OwnedSemaphorePermit> = None;
-    while let Some(piece) = next_piece(&mut payload, bounds.idle).await? {
+    while let Some(piece) = next_piece(&mut payload, bounds, end).await? {
         let size = (only.len() + gathered.len() + piece.len()) as u64;
         if size > bounds.limit {
             return Err(BodyError::TooLarge { limit: bounds.limit }.into());
@@ -254,6 +257,19 @@ mod tests {
         let bounds = Bounds { limit: 10, idle: Duration::from_millis(10), total: IDLE };
         let error = read_into(&Room::new(1024), &request, body, bounds).await.unwrap_err();
         assert_eq!(error.status_code(), 408);
+    }
+
+    #[actix_web::test]
+    async fn a_body_that_comes_piece_by_piece_without_an_end_is_too_slow() {
+        let pieces = stream::repeat_with(|| Ok(Bytes::from_static(b"x"))).then(|piece| async {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            piece
+        });
+        let (request, body) = payload(pieces).await;
+        let bounds = Bounds { limit: 1 << 20, idle: IDLE, total: Duration::from_millis(20) };
+        let error = read_into(&Room::new(1 << 20), &request, body, bounds).await.unwrap_err();
+        let ApiError::Body(BodyError::TooSlow(total)) = error else { panic!("{error:?}") };
+        assert_eq!(total, bounds.total);
     }
 
     #[actix_web::test]

@@ -13,7 +13,7 @@ use actix_web::{
 };
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
-use uuid::Uuid;
+use uuid::{NoContext, Timestamp, Uuid};
 
 use super::{Services, gate, routes::Pattern, trace_context};
 use crate::domain::clean;
@@ -33,7 +33,8 @@ where
     Answer: Future<Output = Result<ServiceResponse<B>, Error>>,
 {
     let mut text = Uuid::encode_buffer();
-    let id: &str = Uuid::now_v7().hyphenated().encode_lower(&mut text);
+    // Without a counter that all workers share.
+    let id: &str = Uuid::new_v7(Timestamp::now(NoContext)).hyphenated().encode_lower(&mut text);
     let principal = gate::identify(&request);
     let span = tracing::info_span!("request", request.id = %id, principal = %principal);
     trace_context::take_over(request.headers(), &span);

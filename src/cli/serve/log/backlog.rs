@@ -89,7 +89,8 @@ impl Backlog {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append(&self, line: &[u8]) {
+    /// Takes a line, if there is room for it.
+    pub fn append(&self, line: &[u8]) {
         let mut waiting = self.lock();
         if waiting.thread == State::Ended || waiting.lines.len() + line.len() > self.0.most {
             waiting.dropped += 1;
