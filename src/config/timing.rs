@@ -119,7 +119,8 @@ pub struct Timing {
     /// How old an event of the log may get; then it is deleted. Default 72 h.
     #[serde(with = "duration::one")]
     pub event_log_age: Duration,
-    /// Between two rounds of deleting old events and idempotency keys. Default 1 min.
+    /// Between two rounds of deleting old events and idempotency keys. A deletion that was cut off is gone on with when nothing
+    /// was deleted in it for so long. Default 1 min.
     #[serde(with = "duration::one")]
     pub housekeeping_interval: Duration,
     /// How long an idempotency key is known. Default 24 h.

@@ -26,8 +26,9 @@ const MAX_NAME_BYTES: usize = 128;
 /// Longest name that a writer gives himself, in bytes.
 pub const MAX_WRITER_BYTES: usize = 256;
 
-/// How deep a value may be nested: no deeper than the host reads other bodies, so that a reader like it can open it.
-pub const MAX_DEPTH: usize = 126;
+/// How deep a value may be nested: as deep as a reader like the host, which opens 127 levels, can read in the list of a scope,
+/// which puts three around it.
+pub const MAX_DEPTH: usize = 124;
 
 /// What an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -263,7 +264,9 @@ mod tests {
         let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
         let kept = compact(&raw(&nested(MAX_DEPTH))).unwrap();
         assert_eq!(kept, nested(MAX_DEPTH));
-        assert!(serde_json::from_str::<serde_json::Value>(&format!("{{\"value\":{kept}}}")).is_ok());
+        let list = format!("{{\"entries\":[{{\"value\":{kept}}}]}}");
+        assert!(serde_json::from_str::<serde_json::Value>(&list).is_ok());
+        assert!(serde_json::from_str::<serde_json::Value>(&list.replace("]", "]]").replace("[", "[[")).is_err());
         assert_eq!(compact(&raw(&nested(MAX_DEPTH + 1))), None);
         let text = format!("\"{}\"", nested(500));
         assert_eq!(compact(&raw(&text)), Some(text), "brackets of a text are not depth");

@@ -13,7 +13,7 @@ use crate::{
     },
     store::{
         db::DbFault,
-        platform::{Cleared, Holder, PlatformStore, Work},
+        platform::{Cleared, Holder, PlatformStore, Unfinished, Work},
     },
 };
 
@@ -91,6 +91,26 @@ where
         }
         begun = Begun::EARLIER;
     }
+}
+
+/// What was begun of a deletion that is asked for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Earlier {
+    /// Nothing.
+    None,
+    /// The same.
+    Same,
+    /// Another one of the same thing, which has taken other rows: it must be finished first.
+    Other(Unfinished),
+}
+
+/// Whether a deletion of the holder was begun and cut off.
+pub(super) async fn earlier(store: &PlatformStore, holder: Holder<'_>) -> Result<Earlier, PlatformError> {
+    Ok(match store.unfinished_deletion(holder).await? {
+        None => Earlier::None,
+        Some(noted) if noted.holder().is_ok_and(|other| other != holder) => Earlier::Other(noted),
+        Some(_) => Earlier::Same,
+    })
 }
 
 /// Whether rows of what is being deleted are gone already.

@@ -67,7 +67,7 @@ impl Housekeeping {
                 Ok(true) => self.look,
                 Ok(false) => self.interval,
                 Err(error) => {
-                    tracing::warn!(%error, "old events and idempotency keys were not deleted");
+                    tracing::warn!(%error, "a round of deleting what is old was not finished; the next one goes on");
                     self.interval
                 }
             };
@@ -110,19 +110,26 @@ impl Housekeeping {
     }
 
     /// Goes on with deletions of tasks and sessions that were begun, by an earlier host or by a request that was cut off.
-    /// One that is under way has deleted something since the round before, and is left to whoever waits for it.
+    /// One in which something was deleted within the interval is left to whoever waits for it. One that fails keeps no
+    /// other one waiting.
     async fn finish_deletions(&self, now: OffsetDateTime) -> Result<(), PlatformError> {
         let (tasks, sessions) = (Tasks::new(self.store.clone()), Sessions::new(self.store.clone()));
         for unfinished in self.store.unfinished_deletions(now - self.interval).await? {
-            let holder = unfinished.holder()?;
-            match holder {
-                Holder::Task(id, cascade) => tasks.finish_deletion(id, cascade).await?,
-                Holder::Owned(root, tag) => tasks.finish_owned_tree(root, tag).await?,
-                Holder::Session(id) => sessions.finish_deletion(id).await?,
+            let (task, session, finished) = match unfinished.holder()? {
+                holder @ (Holder::Task(id, _) | Holder::Owned(id, _)) => {
+                    (Some(id), None, tasks.finish_deletion(holder).await)
+                }
+                Holder::Session(id) => (None, Some(id), sessions.finish_deletion(id).await),
                 // Its mark is in its row.
                 Holder::Workspace(_) => continue,
+            };
+            match finished {
+                Ok(()) => tracing::info!(task.id = task, session.id = session, "what was left of a deletion is gone"),
+                Err(error) => tracing::error!(
+                    task.id = task, session.id = session, %error,
+                    "a deletion that was cut off is not finished; it is tried again"
+                ),
             }
-            tracing::info!(?holder, "a deletion that was cut off was finished");
         }
         Ok(())
     }

@@ -114,7 +114,11 @@ impl Sessions {
 
     /// Deletes a session with its turns and messages. Tells `task.updated`.
     pub async fn delete(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
-        self.remove(by, Begun::NOT_YET, id, expected).await
+        let begun = match clearing::earlier(&self.store, Holder::Session(id)).await? {
+            Earlier::None => Begun::NOT_YET,
+            Earlier::Same | Earlier::Other(_) => Begun::EARLIER,
+        };
+        self.remove(by, begun, id, expected).await
     }
 
     /// Goes on with a deletion that was begun; nothing when the session is gone.

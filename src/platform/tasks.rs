@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     By, PlatformError,
-    clearing::{self, Begun, ROWS},
+    clearing::{self, Begun, Earlier, ROWS},
 };
 use crate::{
     domain::{
@@ -234,12 +234,18 @@ impl Tasks {
         expected: Option<i64>,
         rows: u64,
     ) -> Result<(), PlatformError> {
-        self.remove(by, Begun::NOT_YET, id, cascade, expected, rows).await
+        let begun = self.begun(Holder::Task(id, cascade)).await?;
+        self.remove(by, begun, id, cascade, expected, rows).await
     }
 
-    /// Goes on with a deletion that was begun; nothing when the task is gone.
-    pub(super) async fn finish_deletion(&self, id: &str, cascade: bool) -> Result<(), PlatformError> {
-        self.remove(&By::operator(), Begun::EARLIER, id, cascade, None, ROWS).await
+    /// Goes on with a deletion of tasks that was begun; nothing when they are gone.
+    pub(super) async fn finish_deletion(&self, holder: Holder<'_>) -> Result<(), PlatformError> {
+        let by = &By::operator();
+        match holder {
+            Holder::Task(id, cascade) => self.remove(by, Begun::EARLIER, id, cascade, None, ROWS).await,
+            Holder::Owned(root, tag) => self.remove_owned(by, Begun::EARLIER, root, tag).await.map(drop),
+            Holder::Workspace(_) | Holder::Session(_) => Ok(()),
+        }
     }
 
     async fn remove(
@@ -270,12 +276,20 @@ impl Tasks {
         root: &str,
     ) -> Result<Vec<String>, PlatformError> {
         let by = By::plugin(plugin).within(scope.clone());
-        self.remove_owned(&by, Begun::NOT_YET, root, &delete::tag(plugin)).await
+        let tag = delete::tag(plugin);
+        let begun = self.begun(Holder::Owned(root, &tag)).await?;
+        self.remove_owned(&by, begun, root, &tag).await
     }
 
-    /// Goes on with the deletion of such a tree, whose tasks have this source; nothing when its root is gone.
-    pub(super) async fn finish_owned_tree(&self, root: &str, tag: &str) -> Result<(), PlatformError> {
-        self.remove_owned(&By::operator(), Begun::EARLIER, root, tag).await.map(drop)
+    /// Whether the deletion was begun. Another one of the same task is finished before: who deletes a task alone after a deletion
+    /// with its parts was cut off would keep parts with some of their messages.
+    async fn begun(&self, holder: Holder<'_>) -> Result<Begun, PlatformError> {
+        match clearing::earlier(&self.store, holder).await? {
+            Earlier::None => return Ok(Begun::NOT_YET),
+            Earlier::Same => {}
+            Earlier::Other(noted) => self.finish_deletion(noted.holder()?).await?,
+        }
+        Ok(Begun::EARLIER)
     }
 
     async fn remove_owned(&self, by: &By, begun: Begun, root: &str, tag: &str) -> Result<Vec<String>, PlatformError> {

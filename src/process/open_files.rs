@@ -33,7 +33,8 @@ impl OpenFiles {
         let now = match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
             Ok(()) => maximum,
             Err(error) => {
-                tracing::warn!(%error, "the limit of open files cannot be raised");
+                let hard = shown(maximum);
+                tracing::warn!(%error, hard, "the limit of open files cannot be raised to the hard one: lower that one");
                 found
             }
         };
@@ -52,6 +53,7 @@ impl OpenFiles {
             true => tracing::info!(most, found, needed, "files that may be open"),
             false => tracing::warn!(
                 most,
+                found,
                 needed,
                 "fewer files may be open than limits.http_connections and the plugins need: raise the hard limit \
                  (LimitNOFILE of systemd, ulimit -Hn), or lower limits.http_connections"

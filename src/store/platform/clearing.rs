@@ -113,13 +113,22 @@ impl PlatformStore {
         let query = Entity::find().select_only().column(Column::Value).filter(Column::Key.starts_with(NOTE));
         let query = query.order_by_asc(Column::Key);
         let read = async || Ok::<_, PlatformError>(query.clone().into_tuple::<String>().all(self.db.reader()).await?);
-        let mut unfinished = Vec::new();
-        for text in self.db.repeat(read).await? {
-            if Note::read(&text)?.at < micros(before) {
-                unfinished.push(Unfinished(text));
+        let mut notes = self.db.repeat(read).await?;
+        notes.retain(|text| match Note::read(text) {
+            Ok(note) => note.at < micros(before),
+            Err(error) => {
+                tracing::error!(%error, "a deletion that was cut off is not finished");
+                false
             }
-        }
-        Ok(unfinished)
+        });
+        Ok(notes.into_iter().map(Unfinished).collect())
+    }
+
+    /// What is noted of the deletion of what this holder is.
+    pub async fn unfinished_deletion(&self, holder: Holder<'_>) -> Result<Option<Unfinished>, PlatformError> {
+        let Some(key) = holder.note() else { return Ok(None) };
+        let read = async || Ok(instance_setting::Entity::find_by_id(key.clone()).one(self.db.reader()).await?);
+        Ok(self.db.repeat(read).await?.map(|row| Unfinished(row.value)))
     }
 }
 
