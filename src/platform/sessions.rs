@@ -2,7 +2,7 @@
 
 use super::{
     By, PlatformError, Versioned as _,
-    clearing::{self, Begun, ROWS},
+    clearing::{self, Begun, Earlier, ROWS},
     new_id, tasks,
 };
 use crate::{

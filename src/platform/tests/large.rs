@@ -5,6 +5,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use sea_orm::ConnectionTrait as _;
 use time::{Duration, OffsetDateTime};
 use tokio_util::sync::CancellationToken;
 

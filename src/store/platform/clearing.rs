@@ -127,7 +127,8 @@ impl PlatformStore {
     /// What is noted of the deletion of what this holder is.
     pub async fn unfinished_deletion(&self, holder: Holder<'_>) -> Result<Option<Unfinished>, PlatformError> {
         let Some(key) = holder.note() else { return Ok(None) };
-        let read = async || Ok(instance_setting::Entity::find_by_id(key.clone()).one(self.db.reader()).await?);
+        let query = instance_setting::Entity::find_by_id(key);
+        let read = async || Ok::<_, PlatformError>(query.clone().one(self.db.reader()).await?);
         Ok(self.db.repeat(read).await?.map(|row| Unfinished(row.value)))
     }
 }
