@@ -78,8 +78,8 @@ on_databases!(a_value_comes_back_with_every_digit_and_without_the_white_space_be
     let all = format!(r#"{{"entries":[{{"key":"k","value":{kept},"updatedAt":"{at}"}}]}}"#);
     assert_eq!(text(&host, AT).await, all);
 
-    let deep = "[".repeat(127) + &"]".repeat(127);
-    let refused = json!({"error": "invalid payload: value must be nested at most 126 deep", "code": "invalid_payload"});
+    let deep = "[".repeat(125) + &"]".repeat(125);
+    let refused = json!({"error": "invalid payload: value must be nested at most 124 deep", "code": "invalid_payload"});
     assert_eq!(put(&deep).await.expect(400), refused);
 });
 
