@@ -1,21 +1,19 @@
 //! One actor for each installed plugin. It owns the subprocess, the restart row, the delivery queue with its ring
 //! buffer, and the live status; it decides by `domain::lifecycle` and `domain::delivery` and runs what they say.
 //!
-//! It writes no record: it reports every change to the registry. Reading order: this file has the messages and the
-//! handle, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass, whose kinds
+//! It writes no record: it reports every change to the registry. Reading order: this file has the messages, [`handle`] is
+//! what everyone else holds, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass, whose kinds
 //! are in [`calls`].
 
 mod calls;
 mod delivery;
 mod door;
+mod handle;
 mod supervision;
 mod verdict;
 mod vitals;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::PathBuf, sync::Arc};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message, Recipient, ResponseFuture};
 use time::OffsetDateTime;
@@ -25,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::{
     calls::{CallFigures, CallKind, CallOutcome},
     door::{CallPermit, CallRefused},
+    handle::PluginHandle,
     supervision::Pin,
     vitals::{Alive, Figures, Vitals},
 };
@@ -36,7 +35,6 @@ pub(super) use self::{
 use super::{
     log::PluginLog,
     spawn::{Tasks, post_to},
-    tools::ToolSchemas,
 };
 use crate::{
     config::{Limits, Timing},
@@ -47,9 +45,7 @@ use crate::{
         log_line::Level,
         manifest::Manifest,
         record::{PluginRecord, Status},
-        tenancy::Tenancy,
     },
-    grpc::client::CallError,
     process::{HostServiceFactory, Launcher},
     store::log_files::LogFiles,
 };
@@ -159,89 +155,6 @@ pub struct Replace(pub PluginRecord);
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct Condemn(pub String);
-
-/// Typed access to one plugin; clones are the same handle.
-#[derive(Clone)]
-pub struct PluginHandle(Arc<Access>);
-
-/// One thing to count, since each call takes a clone.
-struct Access {
-    id: PluginId,
-    manifest: Arc<Manifest>,
-    folder: Arc<Path>,
-    door: Door,
-    log: Arc<PluginLog>,
-    vitals: Arc<Vitals>,
-    schemas: Arc<ToolSchemas>,
-}
-
-impl PluginHandle {
-    /// A handle of the plugin as its record has it now.
-    pub(super) fn new(record: &PluginRecord, door: &Door, log: &Arc<PluginLog>, vitals: &Arc<Vitals>) -> Self {
-        Self(Arc::new(Access {
-            id: record.id().clone(),
-            manifest: Arc::new(record.manifest.clone()),
-            folder: Path::new(&record.state.install_path).into(),
-            door: door.clone(),
-            log: Arc::clone(log),
-            vitals: Arc::clone(vitals),
-            schemas: Arc::default(),
-        }))
-    }
-
-    /// Whose handle it is.
-    pub fn id(&self) -> &PluginId {
-        &self.0.id
-    }
-
-    /// The installed version's manifest.
-    pub fn manifest(&self) -> &Arc<Manifest> {
-        &self.0.manifest
-    }
-
-    /// The folder of the installed version.
-    pub fn folder(&self) -> &Path {
-        &self.0.folder
-    }
-
-    /// While the plugin is active, a number that is this run's alone: no other run of any plugin has it.
-    pub fn run(&self) -> Option<u64> {
-        self.0.door.opening()
-    }
-
-    /// This install of the plugin.
-    pub fn tenancy(&self) -> &Tenancy {
-        self.0.log.tenancy()
-    }
-
-    /// The plugin's figures.
-    pub fn vitals(&self) -> &Arc<Vitals> {
-        &self.0.vitals
-    }
-
-    /// The schemas of its tools, compiled once for all clones.
-    pub(super) fn schemas(&self) -> &Arc<ToolSchemas> {
-        &self.0.schemas
-    }
-
-    /// A failed call as it may be logged: the plugin's text without the secrets that it was told.
-    pub fn without_secrets(&self, error: CallError) -> CallError {
-        match error {
-            CallError::Refused { code, message } => {
-                CallError::Refused { code, message: self.0.log.without_secrets(&message).into_owned() }
-            }
-            error => error,
-        }
-    }
-
-    /// Asks to make one call. The permit is a lease for those kinds that people or agents wait for.
-    ///
-    /// # Errors
-    /// [`CallRefused`]: the plugin is not up, or has enough to do.
-    pub fn begin(&self, kind: CallKind) -> Result<CallPermit, CallRefused> {
-        self.0.door.enter(kind)
-    }
-}
 
 /// An input that a task of the actor reports.
 #[derive(Message)]
