@@ -260,7 +260,7 @@ impl ApiError {
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
             Self::Action(error) => calls::action(error),
-            Self::Place(error) => calls::place(error),
+            Self::Place(error) => calls::place("call", error),
             Self::Tool(error) => calls::tool(error),
             Self::Reference(error) => providers::reference(error),
             Self::Provider(error) => providers::provider(error),

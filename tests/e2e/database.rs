@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     on_databases,
-    support::{Database, Guest, Host, Package, Settings, eventually, eventually_some},
+    support::{Database, Guest, Host, Package, Settings, callable, eventually, eventually_some},
 };
 
 const FAST: &str = r#"
@@ -148,6 +148,7 @@ async fn while_postgresql_is_down_calls_fail_at_their_deadline_and_then_work_aga
     let settings = Settings::toml("[timing]\ndatabase_timeout = \"1s\"\n");
     let host = Host::start_with(settings.env("DATABASE_URL", &server.database().await)).await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
+    host.install(&callable(Guest::Rust, "called", "1.0.0")).await;
     responses(&host.host_calls("demo", json!([set("k", 1)])).await);
 
     tokio::task::block_in_place(|| server.stop());
@@ -160,6 +161,11 @@ async fn while_postgresql_is_down_calls_fail_at_their_deadline_and_then_work_aga
             (&json!(false), &json!("Unavailable"), &json!("the host's database is not available, try again"))
         );
     }
+    let body = json!({"workspaceId": "w"});
+    let refused = host.post("/api/plugins/called/actions/echo", body).await.expect(503);
+    let text = "plugin action authorization unavailable";
+    assert_eq!(refused, json!({"error": text, "code": "database_unavailable"}));
+    assert_eq!(host.calls("called"), [Value::Null; 0]);
     let refused = host.uninstall("demo").await;
     assert!([500, 503].contains(&refused.status), "{refused:?}");
     assert_eq!(host.plugin("demo").await["status"], "error", "nothing of it was removed");

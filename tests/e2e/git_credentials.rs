@@ -208,6 +208,8 @@ on_both!(no_answer_of_a_plugin_that_git_must_not_get_is_passed_on, |guest| {
     host.command("forge", "disable").await.expect(200);
     let off = asked(&host, &token).await.expect(503);
     assert_eq!(off["code"], "provider_not_active");
+    host.command("forge", "enable").await.expect(200);
+    asked(&host, &token).await.expect(200);
     assert!(!host.log().contains(MARKER), "{}", host.log());
 });
 

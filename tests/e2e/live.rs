@@ -2,7 +2,8 @@
 
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::{SinkExt as _, StreamExt as _, future::join_all};
+use kandev_host::domain::gateway::request::rest_actions;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tokio_tungstenite::{
@@ -79,6 +80,166 @@ async fn what_is_in_a_session_is_told_to_those_that_follow_it_and_a_message_sent
     other.told("task.updated").await;
     let inside = |frame: &Value| frame["action"].as_str().is_some_and(|action| action.starts_with("session.message"));
     assert!(!other.news.iter().any(inside), "{:?}", other.news);
+}
+
+/// Whatever REST has is asked as the contract's clients ask it.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_of_rest_is_answered() {
+    let host = Host::start().await;
+    let (mut client, mut asked) = (Client::connect(&host).await, BTreeSet::new());
+    let mut ask = async |action: &'static str, payload: Value| {
+        asked.insert(action);
+        let (kind, answer) = client.ask(action, payload).await;
+        assert_eq!(kind, "response", "{action}: {answer}");
+        answer
+    };
+
+    let workspace = ask("workspace.create", json!({"name": "one"})).await["id"].clone();
+    ask("workspace.list", json!({})).await;
+    ask("workspace.get", json!({"id": workspace})).await;
+    ask("workspace.update", json!({"id": workspace, "name": "two"})).await;
+    let workflow = ask("workflow.create", json!({"workspace_id": workspace, "name": "board"})).await["id"].clone();
+    let listed = ask("workflow.list", json!({"workspace_id": workspace})).await;
+    let order: Vec<_> = listed["workflows"].as_array().expect("a list").iter().map(|one| one["id"].clone()).collect();
+    ask("workflow.reorder", json!({"workspace_id": workspace, "workflow_ids": order})).await;
+    ask("workflow.get", json!({"id": workflow})).await;
+    ask("workflow.update", json!({"id": workflow, "name": "other"})).await;
+    let step =
+        ask("workflow.step.create", json!({"workflow_id": workflow, "name": "Extra", "position": 9})).await["id"]
+            .clone();
+    ask("workflow.step.list", json!({"workflow_id": workflow})).await;
+    ask("workflow.step.get", json!({"id": step})).await;
+
+    let new_task = json!({"workspace_id": workspace, "workflow_id": workflow, "title": "shed"});
+    let task = ask("task.create", new_task).await["id"].clone();
+    ask("task.list", json!({"workflow_id": workflow})).await;
+    ask("task.get", json!({"id": task})).await;
+    ask("task.update", json!({"id": task, "title": "hut"})).await;
+    ask("task.state", json!({"id": task, "state": "TODO"})).await;
+    let place = json!({"id": task, "workflow_id": workflow, "workflow_step_id": step, "position": 0});
+    ask("task.move", place).await;
+    let session = ask("session.ensure", json!({"task_id": task})).await["session_id"].clone();
+    let of_session = json!({"task_id": task, "session_id": session});
+    ask("session.ensure", of_session.clone()).await;
+    ask("task.session.list", json!({"task_id": task})).await;
+    ask("session.rename", json!({"task_id": task, "session_id": session, "name": "mine"})).await;
+    ask("session.set_primary", of_session.clone()).await;
+    ask("message.add", json!({"task_id": task, "session_id": session, "content": "hello"})).await;
+    ask("message.list", json!({"session_id": session, "limit": 5})).await;
+    ask("message.search", json!({"session_id": session, "query": "ell", "limit": 5})).await;
+    ask("session.delete", of_session).await;
+    ask("task.archive", json!({"id": task})).await;
+    ask("task.delete", json!({"id": task})).await;
+
+    let app = json!({"workspace_id": workspace, "name": "app", "remote_url": "https://forge.test/app.git"});
+    let repository = ask("repository.create", app).await["id"].clone();
+    ask("repository.list", json!({"workspace_id": workspace})).await;
+    ask("repository.get", json!({"id": repository})).await;
+    ask("repository.update", json!({"id": repository, "name": "api"})).await;
+    ask("repository.delete", json!({"id": repository})).await;
+    let executor = ask("executor.create", json!({"name": "here", "type": "local"})).await["id"].clone();
+    ask("executor.list", json!({})).await;
+    ask("executor.get", json!({"id": executor})).await;
+    ask("executor.update", json!({"id": executor, "name": "there"})).await;
+    let profile = ask("executor.profile.create", json!({"executor_id": executor, "name": "plain"})).await["id"].clone();
+    let of_profile = json!({"executor_id": executor, "id": profile});
+    ask("executor.profile.list", json!({})).await;
+    ask("executor.profile.get", of_profile.clone()).await;
+    ask("executor.profile.update", json!({"executor_id": executor, "id": profile, "name": "fine"})).await;
+    ask("executor.profile.delete", of_profile).await;
+    ask("executor.delete", json!({"id": executor})).await;
+    let secret = ask("secrets.create", json!({"name": "n", "value": "v"})).await["id"].clone();
+    ask("secrets.list", json!({})).await;
+    ask("secrets.get", json!({"id": secret})).await;
+    ask("secrets.update", json!({"id": secret, "value": "w"})).await;
+    ask("secrets.delete", json!({"id": secret})).await;
+    ask("workflow.delete", json!({"id": workflow})).await;
+    ask("workspace.delete", json!({"id": workspace, "confirm_name": "two"})).await;
+    assert_eq!(asked, rest_actions().collect());
+}
+
+/// The payload of platform-rest.md §12, as existing clients send it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_may_bring_along_all_that_the_contract_names() {
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    client.done("workspace.create", json!({"name": "one"})).await;
+    let task = client.done("task.create", json!({"title": "shed"})).await["id"].clone();
+    let ensured = client.done("session.ensure", json!({"task_id": task, "session_id": ""})).await;
+    let session = &ensured["session_id"];
+    let bare = json!({"task_id": task, "session_id": session, "content": "a", "message_id": "m1", "author_id": "me",
+        "model": "", "plan_mode": false, "has_review_comments": false, "attachments": [], "context_files": [],
+        "entity_references": []});
+    let first = client.done("message.add", bare.clone()).await;
+    assert_eq!((&first["content"], &first["author_id"], &first["metadata"]), (&json!("a"), &json!("me"), &Value::Null));
+    assert_eq!(client.done("message.add", bare).await, first);
+    let brought = json!({"model": "x", "plan_mode": true, "has_review_comments": true,
+        "attachments": [{"type": "image", "data": "aGk="}], "context_files": [{"path": "a.rs"}],
+        "entity_references": [{"provider": "acme", "id": "7"}]});
+    let mut full = brought.clone();
+    full.as_object_mut().expect("an object").extend([
+        ("task_id".to_owned(), task.clone()),
+        ("session_id".to_owned(), session.clone()),
+        ("content".to_owned(), json!("b")),
+    ]);
+    let second = client.done("message.add", full).await;
+    assert_eq!((&second["content"], &second["metadata"]), (&json!("b"), &brought));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_unsubscribes_is_told_no_more_and_who_looks_away_still_is() {
+    let host = Host::start().await;
+    let (mut follower, mut other) = (Client::connect(&host).await, Client::connect(&host).await);
+    other.done("workspace.create", json!({"name": "one"})).await;
+    let task = other.done("task.create", json!({"title": "shed"})).await["id"].clone();
+    let session = other.done("session.ensure", json!({"task_id": task})).await["session_id"].clone();
+    for (topic, payload) in [("session", json!({"session_id": session})), ("task", json!({"task_id": task}))] {
+        let say = async |client: &mut Client, text: String| {
+            client.done("message.add", json!({"session_id": session, "content": text})).await["id"].clone()
+        };
+        follower.done(&format!("{topic}.subscribe"), payload.clone()).await;
+        let told = say(&mut other, format!("{topic} told")).await;
+        assert_eq!(follower.told("session.message.added").await["message_id"], told);
+        follower.done("session.unfocus", json!({"session_id": session})).await;
+        let told = say(&mut other, format!("{topic} still told")).await;
+        assert_eq!(follower.told("session.message.added").await["message_id"], told);
+        follower.done(&format!("{topic}.unsubscribe"), payload).await;
+        say(&mut other, format!("{topic} not told")).await;
+        // Everybody is told of this, after the message.
+        other.done("task.update", json!({"id": task, "title": format!("after {topic}")})).await;
+        loop {
+            let (action, told) = follower.next().await;
+            assert_ne!(action, "session.message.added", "{topic}: {told}");
+            if action == "task.updated" && told["title"] == format!("after {topic}") {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_sends_nothing_but_answers_to_pings_stays() {
+    let toml = "[timing]\nws_ping = \"200ms\"\nws_pong_wait = \"1s\"\n";
+    let host = Host::start_with(Settings::toml(toml)).await;
+    let (stream, _) = connect_async(request(&host, &format!("?token={TOKEN}"))).await.expect("a connection");
+    let (mut sending, mut reading) = stream.split();
+    let mut next = async || {
+        let next = tokio::time::timeout(Duration::from_secs(30), reading.next()).await;
+        next.expect("in time").expect("it is open").expect("a frame")
+    };
+    // As many as come while a silent client would be ended more than once.
+    for _ in 0..15 {
+        let frame = next().await;
+        assert!(frame.is_ping(), "{frame:?}");
+    }
+    sending.send(r#"{"id":"1","type":"request","action":"health.check"}"#.into()).await.expect("it is sent");
+    loop {
+        let frame = next().await;
+        if !frame.is_ping() {
+            assert!(frame.to_text().is_ok_and(|text| text.contains("\"response\"")), "{frame:?}");
+            break;
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,9 +423,11 @@ async fn a_page_of_another_origin_is_turned_away_with_the_token_too() {
     assert_eq!(opened(&own).await, 101);
     for foreign in ["http://evil.test", "null", "http://127.0.0.1:1", &format!("{own}.evil.test"), "file://"] {
         assert_eq!(opened(foreign).await, 403, "{foreign}");
-        let post = host.client().post(format!("{own}/api/v1/workspaces")).bearer_auth(TOKEN).header("Origin", foreign);
-        let refused = crate::support::host::answer(post.json(&json!({"name": "evil"}))).await;
-        assert_eq!((refused.status, &refused.body["code"]), (403, &json!("foreign_origin")), "{foreign}");
+        for path in ["/api/v1/workspaces", "/api/plugins/demo/actions/echo"] {
+            let post = host.client().post(format!("{own}{path}")).bearer_auth(TOKEN).header("Origin", foreign);
+            let refused = crate::support::host::answer(post.json(&json!({"name": "evil"}))).await;
+            assert_eq!((refused.status, &refused.body["code"]), (403, &json!("foreign_origin")), "{foreign} {path}");
+        }
     }
     assert_eq!(host.get("/api/v1/workspaces").await.expect(200)["total"], 0, "nothing took effect");
     let open = host.client().get(format!("{own}/health")).header("Origin", "http://evil.test");

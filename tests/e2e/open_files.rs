@@ -12,7 +12,7 @@ fn limits(pid: impl std::fmt::Display) -> (String, String) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_host_takes_what_the_system_lets_it_have_and_its_plugins_get_what_it_was_started_with() {
-    let host = Host::start_with(Settings::default().open_files(300)).await;
+    let host = Host::start_with(Settings::default().open_files("-S -n 300")).await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
     let (soft, hard) = limits(host.pid());
     assert_eq!(soft, hard);
@@ -24,8 +24,7 @@ async fn the_host_takes_what_the_system_lets_it_have_and_its_plugins_get_what_it
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_limit_below_what_the_connections_need_is_told() {
-    // More connections than any system has files.
-    let host = Host::start_with(Settings::toml("[limits]\nhttp_connections = 2000000000\n")).await;
+    let host = Host::start_with(Settings::default().open_files("-n 600")).await;
     let told = "fewer files may be open than limits.http_connections and the plugins need";
     eventually("the host says so", || async { host.log().contains(told) }).await;
 }

@@ -217,6 +217,19 @@ on_both!(one_search_more_than_the_bound_is_429_and_a_question_more_is_a_no, |gue
     assert_eq!(found.expect(200)["references"], json!([reference(&workspace, "1")]));
 });
 
+on_both!(a_plugin_that_is_disabled_answers_the_search_that_is_under_way_first, |guest| {
+    let (host, workspace) = with_forge(guest, "[timing]\ndrain_grace = \"100ms\"\n").await;
+    host.set_switches("forge", &json!({"references": {"candidates": [candidate("1")], "search_ms": 1500}}));
+    let disable = async {
+        host.called("forge", 1).await;
+        host.command("forge", "disable").await
+    };
+    let (found, disabled) = tokio::join!(search(&host, &workspace, json!({})), disable);
+    assert_eq!(found.expect(200)["references"], json!([reference(&workspace, "1")]));
+    disabled.expect(200);
+    assert_eq!(search(&host, &workspace, json!({})).await.status, 404, "nobody has the source now");
+});
+
 on_both!(a_provider_or_source_has_one_active_owner_the_first, |guest| {
     let host = Host::start().await;
     host.install(&provider(guest, "first", "1.0.0")).await;

@@ -1,4 +1,5 @@
-//! Files of plugins for browsers, and what the page begins with (contract/rest.md §5 and §10; field cases 68 and 77).
+//! Files of plugins for browsers, and what the page begins with (contract/rest.md §5 and §10; field case 77, and 68
+//! but for tags, which send no token).
 
 use std::os::unix::fs::symlink;
 

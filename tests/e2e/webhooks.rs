@@ -58,6 +58,7 @@ async fn responded(host: &Host, answer: Value) -> RawAnswer {
     exchange(host, request("POST", &hook("respond"), &[], answer.to_string().as_bytes())).await
 }
 
+// Field case 70, as far as it is the host's: a plugin can check the signature of what was sent.
 on_both!(the_plugin_gets_method_path_query_and_the_bodys_bytes_unchanged, |guest| {
     let host = with_demo(guest).await;
     for (rest, path, query) in [

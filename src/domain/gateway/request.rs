@@ -33,7 +33,7 @@ pub struct Call {
     pub target: String,
     /// Its body of JSON; empty for none.
     pub body: String,
-    /// Makes a change happen once; given by the request's metadata, or by a message's `client_message_id`.
+    /// Makes a change happen once; given by the request's metadata, or by a client's own name of a message.
     pub once: Option<String>,
 }
 
@@ -100,12 +100,14 @@ struct Row {
     paths: &'static [&'static str],
     /// Keys of the payload that REST does not take.
     without: &'static [&'static str],
+    /// Keys of the payload that REST keeps in `metadata`, unless they say nothing.
+    kept_in_metadata: &'static [&'static str],
     /// Said to REST, whatever the payload says: JSON.
     says: Option<(&'static str, &'static str)>,
 }
 
 const fn row(action: &'static str, method: &'static str, paths: &'static [&'static str]) -> Row {
-    Row { action, method, paths, without: &[], says: None }
+    Row { action, method, paths, without: &[], kept_in_metadata: &[], says: None }
 }
 
 const WORKFLOW: &[&str] = &["/api/v1/workflows/{id}"];
@@ -148,13 +150,24 @@ static ROWS: &[Row] = &[
     row("task.state", "PATCH", TASK),
     row("task.archive", "POST", &["/api/v1/tasks/{id}/archive"]),
     row("task.session.list", "GET", &["/api/v1/tasks/{task_id}/sessions"]),
-    row("session.ensure", "POST", &["/api/v1/tasks/{task_id}/sessions/ensure"]),
+    Row { without: &["session_id"], ..row("session.ensure", "POST", &["/api/v1/tasks/{task_id}/sessions/ensure"]) },
     Row { without: &["task_id"], ..row("session.delete", "DELETE", SESSION) },
     Row { without: &["task_id"], ..row("session.rename", "PATCH", SESSION) },
     Row { without: &["task_id"], says: Some(("is_primary", "true")), ..row("session.set_primary", "PATCH", SESSION) },
     Row { without: &["task_id"], ..row("message.list", "GET", MESSAGES) },
     Row { without: &["task_id"], ..row("message.search", "GET", MESSAGE_SEARCH) },
-    Row { without: &["task_id", CLIENT_MESSAGE_ID], ..row("message.add", "POST", MESSAGES) },
+    Row {
+        without: &["task_id", MESSAGE_NAMES[0], MESSAGE_NAMES[1]],
+        kept_in_metadata: &[
+            "model",
+            "plan_mode",
+            "has_review_comments",
+            "attachments",
+            "context_files",
+            "entity_references",
+        ],
+        ..row("message.add", "POST", MESSAGES)
+    },
     row("repository.list", "GET", REPOSITORIES),
     row("repository.create", "POST", REPOSITORIES),
     row("repository.get", "GET", REPOSITORY),
@@ -177,8 +190,13 @@ static ROWS: &[Row] = &[
     row("secrets.delete", "DELETE", SECRET),
 ];
 
-/// A client's own name of a message: sent twice, it is one message.
-const CLIENT_MESSAGE_ID: &str = "client_message_id";
+/// A client's own names of a message, the first that is there: sent twice, it is one message.
+const MESSAGE_NAMES: [&str; 2] = ["client_message_id", "message_id"];
+
+/// Actions of all rows.
+pub fn rest_actions() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.action)
+}
 
 /// Methods and paths of all rows, for whoever compares them with the routes.
 pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -250,6 +268,7 @@ impl Row {
         }
         let once = request.metadata.idempotency_key.clone().or_else(|| self.own_key(request));
         payload.retain(|key, _| !self.without.contains(&key.as_str()));
+        self.keep_in_metadata(&mut payload);
         if let Some((key, value)) = self.says {
             payload.insert(key.to_owned(), serde_json::from_str(value).unwrap_or_default());
         }
@@ -261,11 +280,39 @@ impl Row {
         Ok(Call { method: self.method, target, body: String::new(), once: None })
     }
 
+    /// Moves what has its place there. A `metadata` that is no object is left to REST, which refuses it.
+    fn keep_in_metadata(&self, payload: &mut Map<String, Value>) {
+        let moved = self.kept_in_metadata.iter().filter_map(|key| payload.remove(*key).map(|value| (*key, value)));
+        let moved: Vec<_> = moved.filter(|(_, value)| !says_nothing(value)).collect();
+        if moved.is_empty() {
+            return;
+        }
+        let metadata = payload.entry("metadata").or_insert(Value::Null);
+        if metadata.is_null() {
+            *metadata = Value::Object(Map::new());
+        }
+        if let Value::Object(metadata) = metadata {
+            metadata.extend(moved.into_iter().map(|(key, value)| (key.to_owned(), value)));
+        }
+    }
+
     /// A client's names are its session's.
     fn own_key(&self, request: &Request) -> Option<String> {
         let text = |key: &str| request.payload.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let own = self.without.contains(&CLIENT_MESSAGE_ID).then(|| text(CLIENT_MESSAGE_ID)).flatten()?;
+        let named = MESSAGE_NAMES.into_iter().filter(|name| self.without.contains(name));
+        let own = named.filter_map(text).next()?;
         Some(byte_serialize(format!("{}/{own}", text("session_id")?).as_bytes()).collect())
+    }
+}
+
+fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(said) => !said,
+        Value::Number(_) => false,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
     }
 }
 
@@ -315,6 +362,26 @@ mod tests {
             Asked::Rest(call) => (call.method, call.target, call.body),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn what_a_message_brings_along_is_kept_in_its_metadata() {
+        let said = |more: Value| {
+            let mut payload = json!({"task_id": "t", "session_id": "s", "content": "c"});
+            payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            serde_json::from_str::<Value>(&rest("message.add", payload).2).unwrap()
+        };
+        let nothing = json!({"message_id": "m", "client_message_id": "n", "model": "", "plan_mode": false,
+            "has_review_comments": false, "attachments": [], "context_files": [], "entity_references": null});
+        assert_eq!(said(nothing), json!({"content": "c"}));
+        let all = json!({"author_id": "a", "model": "x", "plan_mode": true, "has_review_comments": true,
+            "attachments": [{"type": "image"}], "context_files": ["f"], "entity_references": [{"id": "r"}]});
+        let mut kept = all.clone();
+        kept.as_object_mut().unwrap().remove("author_id");
+        assert_eq!(said(all), json!({"content": "c", "author_id": "a", "metadata": kept}));
+        let beside = json!({"metadata": {"k": 1}, "model": "x"});
+        assert_eq!(said(beside), json!({"content": "c", "metadata": {"k": 1, "model": "x"}}));
+        assert_eq!(said(json!({"metadata": 7, "model": "x"}))["metadata"], 7);
     }
 
     #[test]

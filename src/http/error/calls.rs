@@ -30,7 +30,7 @@ pub(super) fn action(error: &ActionError) -> Described {
         ActionError::Envelope(error @ EnvelopeError::BodyTooLarge) => {
             plain(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", error)
         }
-        ActionError::Place(error) => place(error),
+        ActionError::Place(error) => place("action", error),
         ActionError::Call(id, error) => {
             let described = match error {
                 CallError::TimedOut(_) => {
@@ -53,7 +53,8 @@ pub(super) fn noted(id: &impl std::fmt::Display, error: &CallError) -> String {
     redaction::diagnostic(format!("plugin \"{id}\": {error}"), "")
 }
 
-pub(super) fn place(error: &PlaceError) -> Described {
+/// `call` is what was to be made there.
+pub(super) fn place(call: &str, error: &PlaceError) -> Described {
     match error {
         PlaceError::Misplaced(misplaced) => {
             let (status, code) = match misplaced {
@@ -71,7 +72,7 @@ pub(super) fn place(error: &PlaceError) -> Described {
         }
         PlaceError::Database(fault @ (DbFault::Statement(_) | DbFault::Conflict(_))) => trouble(fault),
         PlaceError::Database(fault @ (DbFault::Lost(_) | DbFault::Unavailable(_))) => {
-            let text = "plugin action authorization unavailable";
+            let text = format!("plugin {call} authorization unavailable");
             plain(StatusCode::SERVICE_UNAVAILABLE, "database_unavailable", text).with_note(fault.to_string())
         }
     }

@@ -24,8 +24,8 @@ pub struct Settings {
     pub toml: String,
     /// More environment.
     pub env: Vec<(String, String)>,
-    /// The soft limit of open files that the host is started with; `None` is the test's own.
-    pub open_files: Option<u64>,
+    /// The limit of open files that the host is started with, as `ulimit` takes it; `None` is the test's own.
+    pub open_files: Option<&'static str>,
 }
 
 impl Settings {
@@ -34,9 +34,9 @@ impl Settings {
         Self { toml: text.to_owned(), ..Self::default() }
     }
 
-    /// Starts the host with this soft limit of open files.
-    pub fn open_files(mut self, soft: u64) -> Self {
-        self.open_files = Some(soft);
+    /// Starts the host with this limit of open files: arguments of `ulimit`.
+    pub fn open_files(mut self, limit: &'static str) -> Self {
+        self.open_files = Some(limit);
         self
     }
 
@@ -143,10 +143,10 @@ impl Host {
         let binary = env!("CARGO_BIN_EXE_kandev-host");
         let mut command = match self.settings.open_files {
             None => Command::new(binary),
-            Some(soft) => {
+            Some(limit) => {
                 // The shell becomes the host: its pid is the host's.
                 let mut shell = Command::new("sh");
-                shell.args(["-c", &format!("ulimit -S -n {soft} && exec \"$0\" \"$@\""), binary]);
+                shell.args(["-c", &format!("ulimit {limit} && exec \"$0\" \"$@\""), binary]);
                 shell
             }
         };

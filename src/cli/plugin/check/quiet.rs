@@ -153,28 +153,35 @@ pub async fn rest(session: &mut Session<'_>) -> Result<bool, CheckError> {
 pub async fn memory(session: &mut Session<'_>, moment: &str) -> Result<(), CheckError> {
     // A figure of before the work would say nothing: the host may keep one for that long.
     sleep(session.timing.host.usage_age).await;
-    let bytes = session.view().await?.process.memory_bytes;
-    let finding = match bytes {
+    session.add(amount(session.view().await?.process.memory_bytes).of(moment));
+    Ok(())
+}
+
+fn amount(bytes: Option<u64>) -> Finding {
+    match bytes {
         None => Finding::skipped(Topic::Memory, "it cannot be read"),
         Some(bytes) if bytes > MUCH_MEMORY => {
             Finding::warn(Topic::Memory, size(bytes), "look what it keeps: many plugins share a host")
                 .fact("bytes", bytes)
         }
         Some(bytes) => Finding::pass(Topic::Memory, size(bytes)).fact("bytes", bytes),
-    };
-    session.add(finding.of(moment));
-    Ok(())
+    }
+}
+
+/// Whether it keeps much of what a few calls took.
+fn growth(before: Option<u64>, after: Option<u64>) -> Option<Finding> {
+    let (before, after) = (before?, after?);
+    let text = || format!("it grew from {} to {} over a few calls", size(before), size(after));
+    (after.saturating_sub(before) > MUCH_GROWTH)
+        .then(|| Finding::warn(Topic::Memory, text(), "look for what is never given back").of("growth"))
 }
 
 /// What the checks made of memory and log, with `before` as it was at the start.
 pub async fn afterwards(session: &mut Session<'_>, before: Option<u64>, secrets: bool) -> Result<(), CheckError> {
     memory(session, "after the calls").await?;
     let after = session.view().await?.process.memory_bytes;
-    if let (Some(before), Some(after)) = (before, after)
-        && after.saturating_sub(before) > MUCH_GROWTH
-    {
-        let text = format!("it grew from {} to {} over a few calls", size(before), size(after));
-        session.add(Finding::warn(Topic::Memory, text, "look for what is never given back").of("growth"));
+    if let Some(finding) = growth(before, after) {
+        session.add(finding);
     }
     let noise = Noise::of(&session.log().await?, OffsetDateTime::now_utc());
     if let Some(finding) = noise.secrets(secrets) {
@@ -202,6 +209,29 @@ mod tests {
     fn verdict(noise: &Noise) -> String {
         let finding = serde_json::to_value(noise.amount(Duration::from_secs(2))).unwrap();
         format!("{}: {}", finding["verdict"].as_str().unwrap(), finding["text"].as_str().unwrap())
+    }
+
+    #[test]
+    fn much_memory_and_much_growth_are_warnings_and_what_is_just_below_is_none() {
+        let told = |finding: Finding| {
+            let finding = serde_json::to_value(finding).unwrap();
+            (finding["verdict"].as_str().unwrap().to_owned(), finding["facts"]["bytes"].as_u64())
+        };
+        for (bytes, verdict) in [(MUCH_MEMORY, "pass"), (MUCH_MEMORY + 1, "warn")] {
+            assert_eq!(told(amount(Some(bytes))), (verdict.to_owned(), Some(bytes)));
+        }
+        assert_eq!(told(amount(None)), ("skipped".to_owned(), None));
+        for (before, after, warns) in [
+            (Some(10), Some(10 + MUCH_GROWTH), false),
+            (Some(10), Some(11 + MUCH_GROWTH), true),
+            (Some(11 + MUCH_GROWTH), Some(10), false),
+            (None, Some(MUCH_GROWTH * 2), false),
+            (Some(1), None, false),
+        ] {
+            let found = growth(before, after);
+            assert_eq!(found.is_some(), warns, "{before:?} {after:?}");
+            assert!(found.is_none_or(|found| told(found).0 == "warn"));
+        }
     }
 
     #[test]
