@@ -147,7 +147,12 @@ impl UiFiles {
                 Err(UiFileError::NotFound) => {}
                 Err(error) => return Err(error),
                 Ok(file) => {
-                    self.cache.lock().unwrap_or_else(PoisonError::into_inner).put(place.clone(), &file);
+                    let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Somebody may have been faster: there is one copy.
+                    if let Some(kept) = cache.get(place) {
+                        return Ok(kept);
+                    }
+                    cache.put(place.clone(), &file);
                     return Ok(file);
                 }
             }
@@ -311,13 +316,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_who_ask_at_once_get_the_same() {
+    async fn many_who_ask_at_once_get_the_same_copy() {
         let folder = package();
         let files = UiFiles::new(1 << 20, PATIENCE);
         let asking = (0..50).map(|_| files.find(vec![place(folder.path(), 1, "ui/a.css")]));
         let found = futures_util::future::join_all(asking).await;
         let first = found[0].as_ref().unwrap().bytes().unwrap().as_ptr();
         let same = found.iter().filter(|file| file.as_ref().unwrap().bytes().unwrap().as_ptr() == first).count();
-        assert!(same >= 50 - LOADS, "{same} of 50 share one copy");
+        assert_eq!(same, 50, "all share one copy");
     }
 }

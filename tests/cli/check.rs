@@ -140,7 +140,7 @@ on_both!(a_good_package_passes_every_check, |guest| {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_good_package_in_python_passes_every_check() {
     let Some(program) = python::fixture() else { return };
-    let (done, report) = check(&good(Package::with_program(program, "demo", "1.0.0")), &[]).await;
+    let (done, report) = check(&good(Package::with_program(program, "demo", "1.0.0")), &["--call-tools"]).await;
     assert_passes(&done, &report);
 }
 

@@ -48,11 +48,15 @@ class KandevHost:
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
 
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """A request as the operator: status and JSON of the answer."""
+    def log(self) -> str:
+        """What the host has logged so far."""
+        return Path(self._log.name).read_text()
+
+    def ask(self, method: str, path: str, body: Any = None, token: str = "") -> tuple[int, Any]:
+        """A request with the token, else as the operator: status and JSON of the answer."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(self._url + path, data, method=method)
-        request.add_header("Authorization", f"Bearer {self._token}")
+        request.add_header("Authorization", f"Bearer {token or self._token}")
         request.add_header("Content-Type", "application/json")
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
