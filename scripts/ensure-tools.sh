@@ -27,10 +27,7 @@ if command -v cc >/dev/null && ! echo '#include <stdio.h>' | cc -E - >/dev/null 
     packages="$packages libc6-dev"
 fi
 for program in "$@"; do
-    case $program in
-    protoc) need protoc protobuf-compiler ;;
-    *) need "$program" "$program" ;;
-    esac
+    need "$program" "$program"
 done
 
 [ -n "$missing" ] || exit 0

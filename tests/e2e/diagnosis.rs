@@ -194,10 +194,14 @@ async fn metrics_tell_of_requests_events_webhooks_processes_and_the_host() {
     kill(host.plugin_pid("demo").unwrap(), Signal::KILL);
     host.status("demo", "error").await;
     host.publish("test.2", json!({})).await;
-    let samples = scrape(&host).await;
+    // A publication is accepted before every plugin's actor has it.
+    let samples = eventually_some("the event waits in the buffer", || async {
+        let samples = scrape(&host).await;
+        (samples["kandev_plugin_buffer_events{plugin=\"demo\"}"] == 1.0).then_some(samples)
+    })
+    .await;
     assert_eq!(samples["kandev_plugin_status{plugin=\"demo\",status=\"error\"}"], 1.0);
     assert_eq!(samples["kandev_plugin_restarting{plugin=\"demo\"}"], 1.0);
-    assert_eq!(samples["kandev_plugin_buffer_events{plugin=\"demo\"}"], 1.0);
     assert_eq!(samples.get("kandev_plugin_memory_bytes{plugin=\"demo\"}"), None, "no process, no figure");
 
     host.uninstall("demo").await.expect(200);

@@ -70,7 +70,7 @@ async fn what_is_in_a_session_is_told_to_those_that_follow_it_and_a_message_sent
     let task = other.done("task.create", json!({"title": "shed"})).await["id"].clone();
     let session = other.done("session.ensure", json!({"task_id": task})).await["session_id"].clone();
     follower.done("session.subscribe", json!({"session_id": session})).await;
-    let message = json!({"task_id": task, "session_id": session, "content": "hello", "client_message_id": "a b/1"});
+    let message = json!({"task_id": task, "session_id": session, "content": "hello", "client_message_id": "a b/ä"});
     let first = other.done("message.add", message.clone()).await;
     assert_eq!(other.done("message.add", message).await, first);
     let list = other.done("message.list", json!({"session_id": session})).await;
@@ -113,6 +113,8 @@ async fn every_request_of_rest_is_answered() {
     let new_task = json!({"workspace_id": workspace, "workflow_id": workflow, "title": "shed"});
     let task = ask("task.create", new_task).await["id"].clone();
     ask("task.list", json!({"workflow_id": workflow})).await;
+    let listed = ask("task.list", json!({"workspace_id": workspace, "workflow_id": workflow, "page": 1})).await;
+    assert_eq!(listed["tasks"][0]["id"], task);
     ask("task.get", json!({"id": task})).await;
     ask("task.update", json!({"id": task, "title": "hut"})).await;
     ask("task.state", json!({"id": task, "state": "TODO"})).await;
@@ -129,7 +131,7 @@ async fn every_request_of_rest_is_answered() {
     ask("message.search", json!({"session_id": session, "query": "ell", "limit": 5})).await;
     ask("session.delete", of_session).await;
     ask("task.archive", json!({"id": task})).await;
-    ask("task.delete", json!({"id": task})).await;
+    ask("task.delete", json!({"id": task, "cascade": true})).await;
 
     let app = json!({"workspace_id": workspace, "name": "app", "remote_url": "https://forge.test/app.git"});
     let repository = ask("repository.create", app).await["id"].clone();
@@ -184,6 +186,28 @@ async fn a_message_may_bring_along_all_that_the_contract_names() {
     ]);
     let second = client.done("message.add", full).await;
     assert_eq!((&second["content"], &second["metadata"]), (&json!("b"), &brought));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_and_ids_that_rest_could_not_be_asked_with_are_the_clients_fault() {
+    let host = Host::start().await;
+    let mut client = Client::connect(&host).await;
+    for (metadata, id) in [
+        (json!({"if_match": "\"3\"\r\nEvil: 1"}), "t".to_owned()),
+        (json!({"idempotency_key": "ä"}), "t".to_owned()),
+        (json!({}), "t".repeat(70_000)),
+    ] {
+        let request =
+            json!({"id": "1", "type": "request", "action": "task.delete", "payload": {"id": id}, "metadata": metadata});
+        client.send(&request.to_string()).await;
+        let answer = client.frame().await.expect("an answer");
+        assert_eq!(
+            (&answer["type"], &answer["payload"]["code"]),
+            (&json!("error"), &json!("VALIDATION_ERROR")),
+            "{answer}"
+        );
+    }
+    client.done("health.check", json!({})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

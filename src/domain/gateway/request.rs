@@ -2,12 +2,14 @@
 //! both say the same; this is the table of which request is which.
 
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::{
     frame::{Code, Request},
     interest::Topic,
 };
+use crate::domain::package::hex;
 
 /// What a request comes down to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +102,8 @@ struct Row {
     paths: &'static [&'static str],
     /// Keys of the payload that REST does not take.
     without: &'static [&'static str],
+    /// Keys of the payload that are REST's query, though the rest is its body.
+    in_query: &'static [&'static str],
     /// Keys of the payload that REST keeps in `metadata`, unless they say nothing.
     kept_in_metadata: &'static [&'static str],
     /// Said to REST, whatever the payload says: JSON.
@@ -107,7 +111,7 @@ struct Row {
 }
 
 const fn row(action: &'static str, method: &'static str, paths: &'static [&'static str]) -> Row {
-    Row { action, method, paths, without: &[], kept_in_metadata: &[], says: None }
+    Row { action, method, paths, without: &[], in_query: &[], kept_in_metadata: &[], says: None }
 }
 
 const WORKFLOW: &[&str] = &["/api/v1/workflows/{id}"];
@@ -141,11 +145,12 @@ static ROWS: &[Row] = &[
     row("workflow.step.list", "GET", &["/api/v1/workflows/{workflow_id}/workflow/steps"]),
     row("workflow.step.get", "GET", STEP),
     row("workflow.step.create", "POST", &["/api/v1/workflow/steps"]),
-    row("task.list", "GET", &["/api/v1/workflows/{workflow_id}/tasks", "/api/v1/workspaces/{workspace_id}/tasks"]),
+    // A workspace's list takes a workflow too.
+    row("task.list", "GET", &["/api/v1/workspaces/{workspace_id}/tasks", "/api/v1/workflows/{workflow_id}/tasks"]),
     row("task.create", "POST", &["/api/v1/tasks"]),
     row("task.get", "GET", TASK),
     row("task.update", "PATCH", TASK),
-    row("task.delete", "DELETE", TASK),
+    Row { in_query: &["cascade"], ..row("task.delete", "DELETE", TASK) },
     row("task.move", "POST", &["/api/v1/tasks/{id}/move"]),
     row("task.state", "PATCH", TASK),
     row("task.archive", "POST", &["/api/v1/tasks/{id}/archive"]),
@@ -192,6 +197,9 @@ static ROWS: &[Row] = &[
 
 /// A client's own names of a message, the first that is there: sent twice, it is one message.
 const MESSAGE_NAMES: [&str; 2] = ["client_message_id", "message_id"];
+
+/// Longest name that a client gives, in characters (platform-rest.md §12).
+const MAX_NAME_CHARS: usize = 128;
 
 /// Actions of all rows.
 pub fn rest_actions() -> impl Iterator<Item = &'static str> {
@@ -259,25 +267,27 @@ impl Row {
     fn call(&self, request: &Request) -> Result<Call, Refused> {
         let mut payload = request.payload.clone();
         let fits = |path: &&str| keys(path).all(|key| id_of(&request.payload, key).is_ok());
-        let path = self.paths.iter().copied().find(fits).or(self.paths.last().copied()).unwrap_or_default();
+        let path = self.paths.iter().copied().find(fits).or(self.paths.first().copied()).unwrap_or_default();
         let mut target = path.to_owned();
         for key in keys(path) {
             let id: String = byte_serialize(id_of(&payload, key)?.as_bytes()).collect();
             target = target.replace(&format!("{{{key}}}"), &id);
             payload.remove(key);
         }
-        let once = request.metadata.idempotency_key.clone().or_else(|| self.own_key(request));
+        let own_key = self.own_key(request)?;
+        let once = request.metadata.idempotency_key.clone().or(own_key);
         payload.retain(|key, _| !self.without.contains(&key.as_str()));
         self.keep_in_metadata(&mut payload);
         if let Some((key, value)) = self.says {
             payload.insert(key.to_owned(), serde_json::from_str(value).unwrap_or_default());
         }
-        if self.method != "GET" {
-            return Ok(Call { method: self.method, target, body: Value::Object(payload).to_string(), once });
-        }
-        let query = query(&payload)?;
+        let reads = self.method == "GET";
+        let in_query = |key: &String| reads || self.in_query.contains(&key.as_str());
+        let (asks, says): (Map<_, _>, Map<_, _>) = payload.into_iter().partition(|(key, _)| in_query(key));
+        let query = query(&asks)?;
         let target = if query.is_empty() { target } else { format!("{target}?{query}") };
-        Ok(Call { method: self.method, target, body: String::new(), once: None })
+        let body = if reads { String::new() } else { Value::Object(says).to_string() };
+        Ok(Call { method: self.method, target, body, once: once.filter(|_| !reads) })
     }
 
     /// Moves what has its place there. A `metadata` that is no object is left to REST, which refuses it.
@@ -296,12 +306,24 @@ impl Row {
         }
     }
 
-    /// A client's names are its session's.
-    fn own_key(&self, request: &Request) -> Option<String> {
-        let text = |key: &str| request.payload.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let named = MESSAGE_NAMES.into_iter().filter(|name| self.without.contains(name));
-        let own = named.filter_map(text).next()?;
-        Some(byte_serialize(format!("{}/{own}", text("session_id")?).as_bytes()).collect())
+    /// A client's names are its session's. The key is a digest, since a name may have characters that no header takes.
+    fn own_key(&self, request: &Request) -> Result<Option<String>, Refused> {
+        let mut first = None;
+        for key in MESSAGE_NAMES.into_iter().filter(|name| self.without.contains(name)) {
+            match request.payload.get(key) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(name)) if name.chars().count() <= MAX_NAME_CHARS => {
+                    first = first.or(Some(name).filter(|name| !name.is_empty()));
+                }
+                Some(_) => {
+                    let text = format!("payload.{key} must be a text of at most {MAX_NAME_CHARS} characters");
+                    return Err(Refused::new(Code::ValidationError, text));
+                }
+            }
+        }
+        let Some(name) = first else { return Ok(None) };
+        let session = id_of(&request.payload, "session_id")?;
+        Ok(Some(hex(&Sha256::digest(format!("{session}\n{name}")).into())))
     }
 }
 
@@ -411,6 +433,8 @@ mod tests {
     fn the_narrowest_list_whose_keys_are_there_is_taken() {
         assert_eq!(rest("task.list", json!({"workflow_id": "f"})).1, "/api/v1/workflows/f/tasks");
         assert_eq!(rest("task.list", json!({"workspace_id": "w"})).1, "/api/v1/workspaces/w/tasks");
+        let both = json!({"workspace_id": "w", "workflow_id": "f", "page": 2});
+        assert_eq!(rest("task.list", both).1, "/api/v1/workspaces/w/tasks?page=2&workflow_id=f");
         assert_eq!(rest("workflow.list", json!({})).1, "/api/v1/workflows");
         let missing = asked_by_me("task.list", json!({}));
         let text = "payload.workspace_id is required, as a text".to_owned();
@@ -420,10 +444,46 @@ mod tests {
     }
 
     #[test]
-    fn a_message_sent_again_is_the_same_message() {
-        let payload = json!({"session_id": "s", "task_id": "t", "content": "x", "client_message_id": "c1"});
-        let Ok(Asked::Rest(call)) = asked_by_me("message.add", payload) else { panic!("a call") };
-        assert_eq!((call.once.as_deref(), call.body.as_str()), (Some("s%2Fc1"), r#"{"content":"x"}"#));
+    fn a_deletion_says_how_in_its_query() {
+        let deletion = rest("task.delete", json!({"id": "t", "cascade": true}));
+        assert_eq!(deletion, ("DELETE", "/api/v1/tasks/t?cascade=true".to_owned(), "{}".to_owned()));
+    }
+
+    fn key_of(more: Value) -> Result<Option<String>, Refused> {
+        let mut payload = json!({"session_id": "s", "task_id": "t", "content": "x"});
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match asked_by_me("message.add", payload)? {
+            Asked::Rest(call) => {
+                assert_eq!(call.body, r#"{"content":"x"}"#);
+                Ok(call.once)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_message_sent_again_by_its_name_is_the_same_message() {
+        let named = key_of(json!({"client_message_id": "c"})).unwrap().unwrap();
+        assert!(named.len() == 64 && named.bytes().all(|byte| byte.is_ascii_hexdigit()), "{named}");
+        for same in [json!({"message_id": "c"}), json!({"client_message_id": "c", "message_id": "m"})] {
+            assert_eq!(key_of(same).unwrap().as_ref(), Some(&named));
+        }
+        for other in [json!({"client_message_id": "d"}), json!({"client_message_id": "c", "session_id": "s2"})] {
+            assert_ne!(key_of(other).unwrap().unwrap(), named);
+        }
+        for none in [json!({}), json!({"client_message_id": null, "message_id": ""})] {
+            assert_eq!(key_of(none), Ok(None));
+        }
+    }
+
+    #[test]
+    fn a_messages_name_is_a_text_of_128_characters_at_most() {
+        assert!(key_of(json!({"message_id": "ä".repeat(128)})).unwrap().is_some());
+        for wrong in [json!(7), json!("ä".repeat(129))] {
+            let text = "payload.message_id must be a text of at most 128 characters";
+            let refused = key_of(json!({"client_message_id": "c", "message_id": wrong}));
+            assert_eq!(refused, Err(Refused::new(Code::ValidationError, text)));
+        }
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl Asker {
         match self.inside.ask(self.principal, call, &request.metadata, self.frame_bytes).await {
             Ok(answer) if (200..300).contains(&answer.status) => response(request, answer.body),
             Ok(answer) => refused(request, answer.status, answer.body),
-            Err(NoAnswer(text)) => refusal(request, Code::InternalError, text),
+            Err(NoAnswer(code, text)) => refusal(request, code, text),
         }
     }
 }

@@ -21,7 +21,10 @@ use tokio::sync::OnceCell;
 
 use super::super::{Services, routes};
 use crate::domain::{
-    gateway::{frame::Metadata, request::Call},
+    gateway::{
+        frame::{Code, Metadata},
+        request::Call,
+    },
     principal::Principal,
 };
 
@@ -43,9 +46,9 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Why there is no answer: the text is for the client.
+/// Why there is no answer: whose fault it is and a text for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoAnswer(pub &'static str);
+pub struct NoAnswer(pub Code, pub &'static str);
 
 impl Inside {
     pub fn new(services: Data<Services>) -> Self {
@@ -69,23 +72,33 @@ impl Inside {
         let status = response.status().as_u16();
         let body = match to_bytes_limited(response.into_body(), most).await {
             Ok(Ok(body)) => body,
-            Ok(Err(_)) => return Err(NoAnswer("the answer broke off")),
-            Err(_) => return Err(NoAnswer("the answer is larger than a frame may be; ask for a smaller page")),
+            Ok(Err(_)) => return Err(NoAnswer(Code::InternalError, "the answer broke off")),
+            Err(_) => {
+                return Err(NoAnswer(
+                    Code::InternalError,
+                    "the answer is larger than a frame may be; ask for a smaller page",
+                ));
+            }
         };
-        let body = String::from_utf8(body.into()).map_err(|_| NoAnswer("the answer is no text"))?;
+        let body =
+            String::from_utf8(body.into()).map_err(|_| NoAnswer(Code::InternalError, "the answer is no text"))?;
         Ok(Answer { status, body })
     }
 
     async fn make(&self) -> Result<Whole, NoAnswer> {
         let app = App::new().app_data(self.services.clone()).configure(routes::configure);
         let whole = map_config(app, |()| AppConfig::default()).new_service(()).await;
-        Ok(rc_service(whole.map_err(|()| NoAnswer("the routes cannot be set up"))?))
+        Ok(rc_service(whole.map_err(|()| NoAnswer(Code::InternalError, "the routes cannot be set up"))?))
     }
 }
 
 fn request(principal: Principal, call: Call, metadata: &Metadata) -> Result<Request, NoAnswer> {
-    let method = Method::from_bytes(call.method.as_bytes()).map_err(|_| NoAnswer("the method is not lawful"))?;
-    let target: Uri = call.target.parse().map_err(|_| NoAnswer("the payload makes no address"))?;
+    let method = Method::from_bytes(call.method.as_bytes())
+        .map_err(|_| NoAnswer(Code::InternalError, "the method is not lawful"))?;
+    let target: Uri = call
+        .target
+        .parse()
+        .map_err(|_| NoAnswer(Code::ValidationError, "the payload makes no address: its ids are too long"))?;
     let (_, mut payload) = h1::Payload::create(true);
     let length = call.body.len();
     payload.unread_data(Bytes::from(call.body));
@@ -93,7 +106,12 @@ fn request(principal: Principal, call: Call, metadata: &Metadata) -> Result<Requ
     let head = request.head_mut();
     (head.method, head.uri) = (method, target);
     let mut set = |name: HeaderName, value: &str| {
-        let value = HeaderValue::from_str(value).map_err(|_| NoAnswer("the metadata makes no header"))?;
+        let value = HeaderValue::from_str(value).map_err(|_| {
+            NoAnswer(
+                Code::ValidationError,
+                "if_match and idempotency_key of the metadata have visible ASCII characters only",
+            )
+        })?;
         head.headers.insert(name, value);
         Ok(())
     };
