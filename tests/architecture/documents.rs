@@ -1,6 +1,9 @@
-//! The documents name what is there: every failpoint, setting and error code of the sources.
+//! The documents name what is there: every failpoint, setting and error code of the sources. What they show of a plugin
+//! is what is built and run.
 
 use std::{collections::BTreeSet, fs};
+
+use kandev_host::domain::manifest::parse;
 
 use crate::{files, root};
 
@@ -84,6 +87,35 @@ fn every_error_code_is_in_the_api() {
     let files = files(&[root()]);
     let found: BTreeSet<_> = files.iter().flat_map(|(name, text)| codes(name, text)).collect();
     assert_named(found, "api.md");
+}
+
+/// The snippets in this language of docs/plugin-author.md.
+fn snippets(language: &str) -> Vec<String> {
+    let text = document("plugin-author.md");
+    let begin = format!("```{language}\n");
+    let begun = text.split(&begin).skip(1);
+    begun.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
+}
+
+/// The template is built, packed and installed by the tests of the command line; the Rust snippet is a test of the SDK's
+/// documentation, the Python one of the Python SDK (test_docs.py).
+#[test]
+fn the_go_that_authors_are_shown_is_a_part_of_the_template() {
+    let template = fs::read_to_string(root().join("templates/go/main.go.template")).expect("the template");
+    let shown = snippets("go");
+    assert_eq!(shown.len(), 1);
+    assert!(template.contains(&shown[0]), "{}", shown[0]);
+}
+
+#[test]
+fn the_manifests_that_authors_are_shown_are_lawful() {
+    let shown = snippets("yaml");
+    let (whole, settings) = (&shown[0], &shown[1]);
+    assert_eq!(shown.len(), 2);
+    for manifest in [whole.clone(), format!("{whole}{settings}")] {
+        let parsed = parse(manifest.as_bytes()).unwrap_or_else(|error| panic!("{manifest}{error}"));
+        assert_eq!((parsed.manifest.id.as_str(), parsed.warnings), ("hello", vec![]));
+    }
 }
 
 #[test]

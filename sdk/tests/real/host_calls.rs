@@ -3,7 +3,10 @@
 use kandev_proto::v1;
 use serde_json::{Value, json};
 
-use crate::{memory_host::MemoryHost, support::Guest};
+use crate::{
+    memory_host::MemoryHost,
+    support::{Guest, rpcs},
+};
 
 async fn results(host: &MemoryHost) -> Value {
     let mut guest = Guest::start("full", host).await;
@@ -36,6 +39,10 @@ async fn every_call_reaches_the_host_and_its_answer_comes_back() {
         "SendMessage": {"session_id": "s1", "status": "queued"},
         "DeletePluginOwnedTaskTree": ["t9"],
     });
+    for rpc in rpcs("Host") {
+        let result = results.get(&rpc).unwrap_or_else(|| panic!("the SDK does not call {rpc}"));
+        assert!(!result.to_string().contains("Unimplemented"), "{rpc}: {result}");
+    }
     for (name, expected) in exact.as_object().unwrap() {
         assert_eq!(&results[name], expected, "{name}");
     }

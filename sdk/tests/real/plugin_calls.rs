@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 use crate::{
     memory_host::MemoryHost,
-    support::{Guest, LIMIT},
+    support::{Guest, LIMIT, rpcs},
 };
 
 fn object(value: Value) -> Option<Struct> {
@@ -68,6 +68,21 @@ async fn a_plugin_without_methods_answers_the_contracts_defaults() {
     for (refusal, what) in refusals.iter().zip(what) {
         assert_eq!(told(refusal), (Code::Unimplemented, &*format!("pluginsdk: plugin does not implement {what}")));
     }
+    guest.stop().await;
+}
+
+/// An RPC that is new in the contract has a generated stub, which nobody would miss.
+#[tokio::test]
+async fn every_call_of_the_contract_is_answered_by_the_sdk_and_not_by_a_stub() {
+    let guest = Guest::start("defaults", &MemoryHost::default()).await;
+    for rpc in rpcs("Plugin") {
+        match guest.call(&rpc).await {
+            Ok(()) => {}
+            Err(refusal) => assert!(refusal.message().starts_with("pluginsdk: "), "{rpc}: {refusal}"),
+        }
+    }
+    let refusal = guest.call("Unknown").await.unwrap_err();
+    assert!(!refusal.message().starts_with("pluginsdk: "), "{refusal}");
     guest.stop().await;
 }
 

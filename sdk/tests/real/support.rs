@@ -8,12 +8,23 @@ use std::{
 
 use goplugin::host::{Forker, LaunchSpec, Level, LogLine, Plugin, StopLadder, Timing, launch};
 use kandev_proto::v1::{host_server::HostServer, plugin_client::PluginClient};
-use tonic::{service::Routes, transport::Channel};
+use prost::Message;
+use prost_types::FileDescriptorSet;
+use tonic::{Request, Status, client::Grpc, service::Routes, transport::Channel};
+use tonic_prost::ProstCodec;
 
 use crate::memory_host::MemoryHost;
 
 /// Generous: the machine may be busy.
 pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// The names of all RPCs of a service of the contract.
+pub fn rpcs(service: &str) -> Vec<String> {
+    let set = FileDescriptorSet::decode(kandev_proto::FILE_DESCRIPTOR_SET).unwrap();
+    let mut services = set.file.into_iter().flat_map(|file| file.service);
+    let service = services.find(|found| found.name() == service).expect("a service of the contract");
+    service.method.iter().map(|method| method.name().to_owned()).collect()
+}
 
 /// A running test plugin and what it logged.
 pub struct Guest {
@@ -41,6 +52,14 @@ impl Guest {
         let spec = spec(folder.path(), mode);
         let plugin = launch(&Forker::start().unwrap(), spec, timing, service, log).await.unwrap();
         Self { client: PluginClient::new(plugin.channel()), plugin, lines, _folder: folder }
+    }
+
+    /// Calls this RPC of the Plugin service with an empty request.
+    pub async fn call(&self, rpc: &str) -> Result<(), Status> {
+        let mut client = Grpc::new(self.plugin.channel());
+        client.ready().await.unwrap();
+        let path = format!("/kandev.plugin.v1.Plugin/{rpc}").parse().unwrap();
+        client.unary(Request::new(()), path, ProstCodec::<(), ()>::default()).await.map(|_| ())
     }
 
     /// What it logged so far.
