@@ -47,7 +47,7 @@ mod tests {
         let mut before = u64::MAX;
         while before != metrics.worker_park_count(0) || before == 0 {
             before = metrics.worker_park_count(0);
-            asleep_again(before, Duration::from_millis(50));
+            asleep_again(before, Duration::from_millis(500));
         }
         for _ in 0..deadlines {
             let naps = metrics.worker_park_count(0);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::{Host, LADDER, go_program, gone, guests, report, runs, rust_guest, until, write_program};
+use common::{Host, LADDER, freeze, go_program, gone, guests, report, runs, rust_guest, until, write_program};
 use goplugin::host::{LaunchSpec, Level, LogLine, PingError, StopLadder, Stream, launch};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
@@ -223,9 +223,9 @@ async fn a_daemon_that_left_the_group_holds_the_exit_up_for_the_grace_time_only(
 
 #[tokio::test]
 async fn a_plugin_that_ignores_shutdown_gets_term_and_one_that_ignores_term_gets_kill() {
-    let ladder = StopLadder { stop_grace: Duration::from_millis(400), term_grace: Duration::from_millis(400) };
+    let ladder = StopLadder { stop_grace: Duration::from_millis(1500), term_grace: Duration::from_millis(1500) };
     for (name, guest) in guests() {
-        for (mode, signal, least) in [("ignore_shutdown", 15, 400), ("ignore_shutdown,ignore_term", 9, 800)] {
+        for (mode, signal, least) in [("ignore_shutdown", 15, 1500), ("ignore_shutdown,ignore_term", 9, 3000)] {
             let host = Host::new();
             let plugin = host.launch(&guest, mode).await;
             host.logged("callback: ").await;
@@ -245,7 +245,7 @@ async fn a_frozen_plugin_is_stopped_within_the_ladder() {
     for (name, guest) in guests() {
         let host = Host::new();
         let plugin = host.launch(&guest, "").await;
-        send(plugin.pid(), Signal::STOP);
+        freeze(plugin.pid()).await;
         let ping = plugin.ping(Duration::from_millis(200)).await;
         assert_eq!(ping, Err(PingError::TimedOut { after: Duration::from_millis(200) }), "{name}");
         let ended = plugin.stop(ladder).await;
@@ -257,7 +257,7 @@ async fn a_frozen_plugin_is_stopped_within_the_ladder() {
 async fn concurrent_stops_share_one_and_outlive_their_callers() {
     let host = Host::new();
     let plugin = host.launch(&rust_guest(), "ignore_shutdown").await;
-    let ladder = StopLadder { stop_grace: Duration::from_millis(300), term_grace: Duration::from_secs(1) };
+    let ladder = StopLadder { stop_grace: Duration::from_secs(2), term_grace: Duration::from_secs(2) };
     // The first caller goes away while its stop is under way.
     let first = tokio::time::timeout(Duration::from_millis(50), plugin.stop(ladder)).await;
     assert!(first.is_err());

@@ -106,7 +106,7 @@ async fn another_certificate_or_none_is_refused_on_both_sockets() {
 #[tokio::test]
 async fn connections_that_say_nothing_hold_up_neither_the_host_socket_nor_the_stop() {
     let mut host = Host::new();
-    host.timing.accept_timeout = Duration::from_millis(300);
+    host.timing.accept_timeout = Duration::from_secs(2);
     let plugin = host.launch(&common::rust_guest(), "").await;
     host.logged("callback: ").await;
     let path = host.socket("host");

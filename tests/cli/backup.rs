@@ -231,7 +231,7 @@ async fn what_is_no_sound_backup_of_this_host_is_refused_and_nothing_is_changed(
     let options = SqliteConnectOptions::new().filename(&database).pragma("journal_mode", "wal");
     let mut holder = options.connect().await.unwrap();
     sqlx::query("SELECT count(*) FROM task").execute(&mut holder).await.unwrap();
-    let short = desk.env("KANDEV_TIMING_DATABASE_TIMEOUT", "500ms");
+    let short = desk.env("KANDEV_TIMING_DATABASE_TIMEOUT", "3s");
     let refused = db(&short, &home, &["restore", "good.db"], "").expect(1);
     assert!(refused.err.contains("another program has the database"), "{}", refused.err);
     holder.close().await.unwrap();

@@ -50,12 +50,17 @@ on_both!(a_record_shows_the_process_and_what_became_of_events, |guest| {
     for n in 2..=4 {
         host.publish(&format!("test.{n}"), json!({})).await;
     }
-    let down = process(&host).await;
+    // A publication is accepted before every plugin's line has it.
+    let down = eventually_some("all three came to the buffer", || async {
+        let process = process(&host).await;
+        (process["buffer_depth"] == 2 && process["dropped"] == 1).then_some(process)
+    })
+    .await;
     for name in ["pid", "started_at", "uptime_seconds", "memory_bytes", "cpu_seconds", "processes"] {
         assert_eq!(down[name], Value::Null, "{down}");
     }
     assert!(down["next_restart_at"].as_str().unwrap() > delivered["last_delivery_at"].as_str().unwrap(), "{down}");
-    assert_eq!((&down["buffer_depth"], &down["queue_depth"], &down["dropped"]), (&json!(2), &json!(0), &json!(1)));
+    assert_eq!(down["queue_depth"], 0);
 });
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -16,7 +16,7 @@ drain_grace = "300ms"
 stop_grace = "500ms"
 term_grace = "300ms"
 delivery_retries = ["50ms", "100ms", "150ms"]
-delivery_timeout = "1s"
+delivery_timeout = "30s"
 "#;
 
 fn types(events: &[Value]) -> Vec<&str> {
@@ -104,6 +104,11 @@ on_both!(events_of_a_plugin_in_error_wait_in_the_ring_buffer_and_come_first_in_o
     for n in 1..=8 {
         host.publish(&format!("test.{n}"), json!({})).await;
     }
+    eventually("all eight came to the buffer", || async {
+        let process = host.plugin("demo").await["process"].clone();
+        process["buffer_depth"] == 5 && process["dropped"] == 3
+    })
+    .await;
     host.set_switches("demo", &json!({"crash_before_handshake": null}));
     host.command("demo", "enable").await.expect(200);
     host.publish("test.live", json!({})).await;
@@ -119,7 +124,7 @@ on_both!(events_that_waited_too_long_expire, |guest| {
     host.upload(package.archive().await).await.expect(201);
     host.publish("test.old", json!({})).await;
     let published = tokio::time::Instant::now();
-    eventually("the event is too old", || async { published.elapsed().as_millis() > 400 }).await;
+    eventually("the event is too old", || async { published.elapsed().as_millis() > 1500 }).await;
     host.set_switches("demo", &json!({"crash_before_handshake": null}));
     host.command("demo", "enable").await.expect(200);
     host.publish("test.new", json!({})).await;
@@ -128,13 +133,14 @@ on_both!(events_that_waited_too_long_expire, |guest| {
 
 on_both!(a_healthy_but_slow_plugin_loses_the_oldest_waiting_events_at_its_bound, |guest| {
     let host = Host::start_with(Settings::toml(&format!("{FAST}\n[limits]\nqueue_events = 5\n"))).await;
-    let package = Package::of(guest, "demo", "1.0.0").switches(&json!({"slow_event_ms": 400}));
+    let package = Package::of(guest, "demo", "1.0.0").switches(&json!({"slow_event_ms": 5000}));
     host.install(&package).await;
     host.publish("test.1", json!({})).await;
     host.events("demo", 1).await;
     for n in 2..=10 {
         host.publish(&format!("test.{n}"), json!({})).await;
     }
+    eventually("what was too much is dropped", || async { host.plugin("demo").await["process"]["dropped"] == 5 }).await;
     host.set_switches("demo", &json!({"slow_event_ms": 0}));
     let events = host.events("demo", 5).await;
     assert_eq!(types(&events), ["test.1", "test.7", "test.8", "test.9", "test.10"]);

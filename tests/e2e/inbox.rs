@@ -123,7 +123,7 @@ on_databases!(incidents_that_begin_and_end_while_the_host_is_down_are_found, PAT
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_down_delays_an_item_and_loses_none() {
     let Some(server) = Server::own() else { return };
-    let toml = FAST.to_owned() + "database_timeout = \"500ms\"\n";
+    let toml = FAST.to_owned() + "database_timeout = \"3s\"\n";
     let host = Host::start_with(Settings::toml(&toml).env("DATABASE_URL", &server.database().await)).await;
     host.install(&Package::of(Guest::Rust, "demo", "1.0.0")).await;
     tokio::task::block_in_place(|| server.stop());

@@ -24,6 +24,12 @@ delivery_retries = ["100ms", "200ms", "300ms"]
 delivery_timeout = "1s"
 "#;
 
+/// A plugin has time to note what it was told.
+fn patient_stop() -> String {
+    FAST.replace("stop_grace = \"500ms\"", "stop_grace = \"3s\"")
+        .replace("term_grace = \"300ms\"", "term_grace = \"3s\"")
+}
+
 on_both!(an_installed_package_comes_up_answers_is_disabled_enabled_and_removed_without_a_trace, |guest| {
     let host = Host::start().await;
     let body = host.install(&Package::of(guest, "demo", "1.0.0")).await;
@@ -85,7 +91,7 @@ on_both!(a_crash_is_seen_at_once_and_the_plugin_comes_back_by_itself, |guest| {
 
 on_both!(a_plugin_that_always_crashes_ends_in_error_until_an_operator_enables_it, |guest| {
     let host = Host::start_with(Settings::toml(FAST)).await;
-    let package = Package::of(guest, "demo", "1.0.0").switches(&json!({"exit_after_handshake_ms": 150}));
+    let package = Package::of(guest, "demo", "1.0.0").switches(&json!({"exit_after_handshake_ms": 1500}));
     host.upload(package.archive().await).await.expect(201);
     let dead = eventually_some("the row is used up", || async {
         let record = host.plugin("demo").await;
@@ -125,7 +131,7 @@ on_both!(a_frozen_process_can_be_disabled_and_uninstalled_within_the_deadlines, 
 });
 
 on_both!(a_process_that_ignores_shutdown_and_term_is_killed, |guest| {
-    let host = Host::start_with(Settings::toml(FAST)).await;
+    let host = Host::start_with(Settings::toml(&patient_stop())).await;
     let package = Package::of(guest, "demo", "1.0.0").switches(&json!({"ignore_shutdown": true, "ignore_term": true}));
     host.install(&package).await;
     let pid = host.plugin_pid("demo").unwrap();
@@ -250,7 +256,7 @@ on_both!(exhausted_and_disabled_plugins_are_left_alone_by_a_restart_of_the_host,
 });
 
 on_both!(two_disables_at_once_both_answer_after_one_stop, |guest| {
-    let host = Host::start_with(Settings::toml(FAST)).await;
+    let host = Host::start_with(Settings::toml(&patient_stop())).await;
     host.install(&Package::of(guest, "demo", "1.0.0")).await;
     let (first, second) = tokio::join!(host.command("demo", "disable"), host.command("demo", "disable"));
     assert_eq!((first.status, second.status), (200, 200));

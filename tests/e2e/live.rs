@@ -53,7 +53,7 @@ async fn requests_are_answered_as_rest_answers_them_and_news_come_in_order() {
     let (_, unknown) = client.ask("task.explode", json!({})).await;
     assert_eq!(unknown, json!({"code": "UNKNOWN_ACTION", "message": "unknown action"}));
     client.send("no frame").await;
-    assert_eq!(client.frame().await.expect("an answer")["payload"]["code"], "BAD_REQUEST");
+    assert_eq!(client.answer().await["payload"]["code"], "BAD_REQUEST");
 
     for connection in [&mut client, &mut other] {
         assert_eq!(connection.told("workspace.created").await["id"], workspace["id"]);
@@ -200,7 +200,7 @@ async fn metadata_and_ids_that_rest_could_not_be_asked_with_are_the_clients_faul
         let request =
             json!({"id": "1", "type": "request", "action": "task.delete", "payload": {"id": id}, "metadata": metadata});
         client.send(&request.to_string()).await;
-        let answer = client.frame().await.expect("an answer");
+        let answer = client.answer().await;
         assert_eq!(
             (&answer["type"], &answer["payload"]["code"]),
             (&json!("error"), &json!("VALIDATION_ERROR")),

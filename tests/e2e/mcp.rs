@@ -277,7 +277,7 @@ async fn an_initialize_without_its_params_is_answered_by_its_id_and_takes_no_sea
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_are_bounded_and_end_when_they_are_ended_or_not_used() {
-    let host = Host::start_with(Settings::toml("[limits]\nmcp_sessions = 2\n[timing]\nmcp_idle = \"2s\"\n")).await;
+    let host = Host::start_with(Settings::toml("[limits]\nmcp_sessions = 2\n[timing]\nmcp_idle = \"6s\"\n")).await;
     let (listening, ended) = (Session::begin(&host, "").await, Session::begin(&host, "").await);
     let told = listening.listen().await;
     let full = post(to_mcp(&host, Method::POST, ""), &initialize()).await;

@@ -473,7 +473,7 @@ async fn lame(host: &Host, package: &Package) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn programs_that_cannot_run_here_are_installed_with_an_error_that_tells_why() {
-    let host = Host::start_with(Settings::toml("[timing]\nstart_timeout = \"500ms\"\nrestart_delays = []\n")).await;
+    let host = Host::start_with(Settings::toml("[timing]\nstart_timeout = \"3s\"\nrestart_delays = []\n")).await;
     let (foreign, name) = if cfg!(target_arch = "aarch64") { (62, "amd64") } else { (183, "arm64") };
     let mut elf = std::fs::read(Guest::Rust.executable().unwrap()).unwrap()[..4096].to_vec();
     elf[18] = foreign;
@@ -489,7 +489,7 @@ async fn programs_that_cannot_run_here_are_installed_with_an_error_that_tells_wh
             vec!["ended before its handshake line".into(), "7".into(), "why it ends".into()],
         ),
         ("closes", b"#!/bin/sh\nexec >&-\nsleep 60\n".to_vec(), vec!["closed its stdout without a handshake".into()]),
-        ("silent", b"#!/bin/sh\nexec sleep 60\n".to_vec(), vec!["no handshake line within 500 ms".into()]),
+        ("silent", b"#!/bin/sh\nexec sleep 60\n".to_vec(), vec!["no handshake line within 3000 ms".into()]),
         ("prints", b"#!/bin/sh\necho hello there\nexec sleep 60\n".to_vec(), vec!["hello there".into()]),
         ("old", b"#!/bin/sh\necho '1|1|unix|/tmp/x|netrpc'\nexec sleep 60\n".to_vec(), vec!["net/rpc".into()]),
         ("tcp", b"#!/bin/sh\necho '1|1|tcp|127.0.0.1:1|grpc'\nexec sleep 60\n".to_vec(), vec!["listens on tcp".into()]),

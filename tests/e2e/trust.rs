@@ -145,7 +145,11 @@ async fn keys_are_added_listed_and_removed_and_files_put_there_by_hand_count_at_
     assert_eq!(host.get(path).await.expect(200), json!({"keys": [shown, hand], "skipped": skipped}));
     let signed = package("demo").signed(|bytes| key.sign(bytes));
     assert_eq!(install(&host, &signed).await, (json!([true, "hand"]), vec![]));
-    assert!(host.log().contains("a trusted key is skipped") && host.log().contains("broken.pub"));
+    eventually("the log says so", || async {
+        let log = host.log();
+        log.contains("a trusted key is skipped") && log.contains("broken.pub")
+    })
+    .await;
 
     // Distrust does not reach back.
     host.request(Method::DELETE, &format!("{path}/hand"), None).await.expect(200);

@@ -23,8 +23,8 @@ const FAST: &str = r#"
 restart_delays = ["100ms", "200ms", "300ms"]
 drain_grace = "300ms"
 stop_grace = "500ms"
-webhook_timeout = "600ms"
-webhook_timeout_authenticated = "1200ms"
+webhook_timeout = "3s"
+webhook_timeout_authenticated = "5s"
 "#;
 
 fn hook(rest: &str) -> String {
@@ -324,7 +324,7 @@ on_both!(a_call_that_takes_too_long_is_504_and_authenticated_ones_may_take_longe
     let begin = tokio::time::Instant::now();
     let answer = exchange(&host, request("GET", &hook("hang"), &[&login()], b"")).await;
     answer.expect_error(504, "webhook_timeout");
-    assert!(begin.elapsed() >= std::time::Duration::from_millis(1200), "the longer time limit holds");
+    assert!(begin.elapsed() >= std::time::Duration::from_secs(5), "the longer time limit holds");
     assert_eq!(echoed(&host, "GET", "echo", &[], b"").await["key"], "echo");
 });
 

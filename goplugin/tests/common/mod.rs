@@ -5,6 +5,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use goplugin::host::{
     ExitReport, Forker, LaunchError, LaunchSpec, LogLine, LogSink, Plugin, StopLadder, Timing, launch,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio::time::Instant;
 use tonic::service::Routes;
@@ -189,6 +191,20 @@ pub async fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T
 pub fn runs(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+}
+
+/// Stops a process and waits until each of its threads has stopped: one that runs goes on for a moment.
+pub async fn freeze(pid: u32) {
+    let process = Pid::from_raw(i32::try_from(pid).expect("a pid")).expect("a pid");
+    kill_process(process, Signal::STOP).expect("the process is there");
+    let stopped = |task: io::Result<fs::DirEntry>| {
+        let stat = fs::read_to_string(task.expect("a thread").path().join("stat")).expect("its state");
+        stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" T"))
+    };
+    until(&format!("process {pid} to stop"), || {
+        fs::read_dir(format!("/proc/{pid}/task")).expect("its threads").all(stopped).then_some(())
+    })
+    .await;
 }
 
 pub async fn gone(pid: u32) {

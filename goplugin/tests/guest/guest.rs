@@ -71,7 +71,8 @@ async fn run(broker: Broker) {
         tokio::task::spawn_blocking(print_much).await.expect("no panic");
     }
     if is("crash") {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        // Not before the host has seen that it runs.
+        tokio::time::sleep(Duration::from_millis(1500)).await;
         eprintln!("about to crash");
         std::process::exit(7);
     }

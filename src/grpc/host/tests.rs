@@ -398,7 +398,7 @@ async fn calls_beyond_the_bound_wait_and_are_answered_later() {
 #[tokio::test]
 async fn a_call_and_the_one_that_waits_behind_it_end_with_their_deadline() {
     let bus = FakeBus { release: Some(Semaphore::new(0)), ..FakeBus::default() };
-    let timing = Timing { host_call_timeout: Duration::from_millis(200), ..Timing::default() };
+    let timing = Timing { host_call_timeout: Duration::from_secs(1), ..Timing::default() };
     let world = timed_world(&timing, Limits { host_calls: 1, ..Limits::default() }, bus).await;
     let client = world.client().await;
     let emit = EmitEventRequest { event_name: "wait".to_owned(), payload: None };

@@ -56,7 +56,7 @@ impl World {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite://{}", folder.path().join("kandev.db").display());
-        let timing = Timing { database_timeout: Duration::from_millis(300), ..Timing::default() };
+        let timing = Timing { database_timeout: Duration::from_millis(1500), ..Timing::default() };
         let db = Db::connect(&url.into(), &timing, &Limits::default()).await.unwrap();
         let store = InboxStore::new(db.clone(), &Limits::default());
         let bus = EventBusHandle::new(1 << 20);

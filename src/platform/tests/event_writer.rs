@@ -194,7 +194,7 @@ async fn an_event_with_a_key_is_published_once_and_is_the_workspaces_that_its_pa
 }
 
 async fn an_event_without_room_is_refused_and_one_that_nobody_waits_for_any_more_is_not_written(db: Db) {
-    let timing = Timing { event_timeout: Duration::from_millis(300), ..Timing::default() };
+    let timing = Timing { event_timeout: Duration::from_secs(2), ..Timing::default() };
     let limits = Limits { event_queue: 2, event_queue_bytes: 8 * 1024, ..Limits::default() };
     let mut desk = Desk::with(db, &timing, &limits);
     let asked = desk.wait_in_line(2);
@@ -228,7 +228,7 @@ async fn whoever_finds_no_room_waits_for_it(db: Db) {
 }
 
 async fn bytes_that_wait_are_bounded(db: Db) {
-    let timing = Timing { event_timeout: Duration::from_millis(300), ..Timing::default() };
+    let timing = Timing { event_timeout: Duration::from_secs(2), ..Timing::default() };
     let limits = Limits { event_queue_bytes: 8 * 1024, ..Limits::default() };
     let mut desk = Desk::with(db, &timing, &limits);
     let large = || event("test.large", json!({"x": "x".repeat(5000)}));
@@ -337,7 +337,7 @@ on_both_databases!(
 async fn while_the_database_is_away_who_waits_is_told_and_lifecycle_events_come_when_it_is_back() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kandev.db");
-    let timing = Timing { database_timeout: Duration::from_millis(300), ..Timing::default() };
+    let timing = Timing { database_timeout: Duration::from_secs(2), ..Timing::default() };
     let url = format!("sqlite://{}", file.display());
     let db = Db::connect(&url.into(), &timing, &Limits::default()).await.unwrap();
     let mut desk = Desk::with(db, &timing, &Limits::default());

@@ -54,6 +54,17 @@ impl Client {
         }
     }
 
+    /// The next frame that is no news.
+    pub async fn answer(&mut self) -> Value {
+        loop {
+            let frame = self.frame().await.expect("an answer");
+            if frame["type"] != "notification" {
+                return frame;
+            }
+            self.news.push(frame);
+        }
+    }
+
     /// Type and payload of the answer.
     pub async fn ask(&mut self, action: &str, payload: Value) -> (String, Value) {
         self.asked += 1;

@@ -97,7 +97,8 @@ func run(broker *plugin.GRPCBroker) {
 		log.Println("[WARN] careful")
 	}
 	if is("crash") {
-		time.Sleep(200 * time.Millisecond)
+		// Not before the host has seen that it runs.
+		time.Sleep(1500 * time.Millisecond)
 		panic("about to crash")
 	}
 }
