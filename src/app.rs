@@ -1,8 +1,9 @@
 //! The composition root: builds every part, starts them in order and stops them in reverse.
 //!
 //! Nothing here decides anything about plugins. Order of the start: home and its lock, processes and files that an
-//! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new connections,
-//! plugins and open requests side by side under `timing.shutdown_timeout`, the last events, database, `host.json`.
+//! earlier host left, database, vault, actors, listener, `host.json`, then the plugins. Order of the stop: no new
+//! connections, plugins and open requests side by side under `timing.shutdown_timeout`, the last events, database,
+//! `host.json`.
 
 mod error;
 mod market;
@@ -274,12 +275,15 @@ impl Host {
             self;
         let limit = config.timing.shutdown_timeout;
         let ladder = async {
-            // Before the plugins: what is told from now on waits in the log for the next start. A database that hangs
-            // must leave them the time for a stop in order.
-            platform.stop(limit / 8).await;
+            let plugins = async {
+                // Before the plugins: what is told from now on waits in the log for the next start. A database that
+                // hangs must leave them the time for a stop in order.
+                platform.stop(limit / 8).await;
+                registry.stop().await
+            };
             // A quarter is kept for what comes after the requests.
             let most = limit / 4 * 3;
-            let (stopped, plugins, ()) = tokio::join!(server.stop(most), registry.stop(), updates.stop(most));
+            let (stopped, plugins, ()) = tokio::join!(server.stop(most), plugins, updates.stop(most));
             if stopped.unfinished > 0 {
                 tracing::warn!(commands = stopped.unfinished, "commands were cut off by the host's stop");
             }

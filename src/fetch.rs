@@ -1,8 +1,8 @@
 //! Downloads packages from addresses an operator names, without being led into the operator's own network.
 //!
 //! Owns the rules of the way there: http and https only, a few redirects, each checked anew, public addresses only,
-//! size and time. What arrives is staged by `store::packages`; nothing is verified or unpacked here. `index` fetches what
-//! sources of the marketplace publish, by the same way.
+//! size and time. What arrives is staged by `store::packages`; nothing is verified or unpacked here. `index` fetches
+//! what sources of the marketplace publish, by the same way.
 
 mod body;
 mod index;

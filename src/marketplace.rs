@@ -1,8 +1,8 @@
 //! The marketplace: sources that an operator names, what their indexes offer, and updates of what is installed
 //! (contract/rest.md §9, docs/decisions/0026-marketplace.md).
 //!
-//! [`Market`] is for whoever asks, [`Updater`] looks for newer versions by itself; `catalogue` keeps the indexes. What an
-//! index may say and which update may be made is `domain`'s decision; installing is the registry's.
+//! [`Market`] is for whoever asks, [`Updater`] looks for newer versions by itself; `catalogue` keeps the indexes. What
+//! an index may say and which update may be made is `domain`'s decision; installing is the registry's.
 
 mod catalogue;
 mod updates;
@@ -60,8 +60,9 @@ impl Market {
         Self { store, catalogue, compat_version: compat_version.into(), wake: Arc::default() }
     }
 
-    /// What the sources offer. An index that is not known, or too old, is fetched first; the wait for all of them together
-    /// is bounded, and a source that cannot be had shows what it had. `installed` has the versions of the plugins by id.
+    /// What the sources offer. An index that is not known, or too old, is fetched first; the wait for all of them
+    /// together is bounded, and a source that cannot be had shows what it had. `installed` has the versions of the
+    /// plugins by id.
     pub async fn list(
         &self,
         installed: &BTreeMap<String, String>,
@@ -79,7 +80,8 @@ impl Market {
         Ok(())
     }
 
-    /// What the sources say of the package at this address: its digest, and whose it is. Fetches as [`Self::list`] does.
+    /// What the sources say of the package at this address: its digest, and whose it is. Fetches as [`Self::list`]
+    /// does.
     pub async fn listed(&self, address: &str) -> Result<(Option<Listed>, Option<ListedAs>), SourceStoreError> {
         let sources = self.stocked(false).await?;
         let stock = stock(&sources);

@@ -1,5 +1,5 @@
-//! Services of the domain: what the host offers beside running plugins. They keep rows and follow the event bus; of HTTP,
-//! gRPC and the plugins' actors they know nothing.
+//! Services of the domain: what the host offers beside running plugins. They keep rows and follow the event bus; of
+//! HTTP, gRPC and the plugins' actors they know nothing.
 //!
 //! [`Platform`] holds them. Each reads in the scope it is given, refuses what a rule is against
 //! (`domain::platform::refusal`), and writes a change together with its events (`store::platform::Work`).

@@ -228,9 +228,9 @@ impl Vault {
         Ok(())
     }
 
-    /// Removes every secret that goes with a plugin, its right to reveal shared ones, its stored state and what it keeps
-    /// for users, in one transaction: all or nothing. Writers for the plugin that are under way go before it; end its
-    /// [`Tenancy`] first, so that none comes after.
+    /// Removes every secret that goes with a plugin, its right to reveal shared ones, its stored state and what it
+    /// keeps for users, in one transaction: all or nothing. Writers for the plugin that are under way go before it; end
+    /// its [`Tenancy`] first, so that none comes after.
     ///
     /// # Errors
     /// [`VaultError::Database`]; nothing was removed then, but when the answer to the commit was lost.

@@ -1,5 +1,5 @@
-//! The baseline of PUT …/user-state/…: an actix handler that reads the body, runs the host's own statement on the driver's
-//! own connection, and answers the stamp. Nothing else: no plugin is looked up, and nobody is told.
+//! The baseline of PUT …/user-state/…: an actix handler that reads the body, runs the host's own statement on the
+//! driver's own connection, and answers the stamp. Nothing else: no plugin is looked up, and nobody is told.
 
 use std::{net::SocketAddr, path::Path};
 

@@ -2,7 +2,8 @@
 //! as text.
 //!
 //! The SQLite file is made once below the output folder. PostgreSQL is the server at `KANDEV_TEST_POSTGRES` (as
-//! `scripts/with-postgres.sh` sets it); its database is made there once too, and without a server its lines are left out.
+//! `scripts/with-postgres.sh` sets it); its database is made there once too, and without a server its lines are left
+//! out.
 
 use std::{convert::Infallible, fs, path::Path};
 

@@ -1,7 +1,7 @@
 //! Draws a flame graph from `perf script -F pid,ip,sym`: what one process spent its time on, as SVG.
 //!
-//! Stacks stand on their root; a block is as wide as its share of the samples. Blocks too narrow to see are left out, so
-//! that the file stays small enough to keep in the repository.
+//! Stacks stand on their root; a block is as wide as its share of the samples. Blocks too narrow to see are left out,
+//! so that the file stays small enough to keep in the repository.
 
 use std::{collections::BTreeMap, fmt::Write as _, io::BufRead};
 

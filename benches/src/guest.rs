@@ -1,8 +1,8 @@
 //! The plugin that is measured with: it answers at once, so that what is measured is the way to it and back.
 //!
-//! Events are acknowledged, every action and the webhook `echo` answer their body, `count` answers how many bytes it has, the
-//! webhooks `state` and `config` make GetState and GetConfig calls to the host and answer how long they took, `set` and
-//! `get` write and read one number.
+//! Events are acknowledged, every action and the webhook `echo` answer their body, `count` answers how many bytes it
+//! has, the webhooks `state` and `config` make GetState and GetConfig calls to the host and answer how long they took,
+//! `set` and `get` write and read one number.
 
 use std::{process::ExitCode, time::Duration};
 

@@ -1,5 +1,5 @@
-//! What the bench calculates: rounds, ratios, verdicts, the table, and the picture of a profile. It measures nothing; that is
-//! the program's part (`main`), so that this is tested without building the host.
+//! What the bench calculates: rounds, ratios, verdicts, the table, and the picture of a profile. It measures nothing;
+//! that is the program's part (`main`), so that this is tested without building the host.
 
 pub mod flame;
 pub mod report;

@@ -1,4 +1,5 @@
-//! The load of the rows that ask over HTTP, in a process of its own: so many connections, each with one request at a time.
+//! The load of the rows that ask over HTTP, in a process of its own: so many connections, each with one request at a
+//! time.
 
 use std::{io, net::SocketAddr, process::Stdio, sync::Arc};
 

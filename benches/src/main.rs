@@ -1,7 +1,8 @@
 //! Measures the host's own overhead: baseline and host take turns in one run, on the same machine, runtime, sockets and
 //! plugin processes (docs/performance.md). One file below `rows` for each kind of measurement.
 //!
-//! The figures are only worth something in a release build on an otherwise idle machine; `make bench` sees to the first.
+//! The figures are only worth something in a release build on an otherwise idle machine; `make bench` sees to the
+//! first.
 
 mod bare;
 mod bare_state;

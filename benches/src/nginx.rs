@@ -85,8 +85,8 @@ impl Drop for Nginx {
     }
 }
 
-/// What Debian's own file has for static files, and nothing that a file of this kind does not need. Lines of the log are
-/// gathered, as the host gathers its own.
+/// What Debian's own file has for static files, and nothing that a file of this kind does not need. Lines of the log
+/// are gathered, as the host gathers its own.
 fn configuration(folder: &Path, address: SocketAddr, workers: usize) -> String {
     // As root it would read the files as somebody who may not look into our folder.
     let user = if geteuid().is_root() { "user root;" } else { "" };

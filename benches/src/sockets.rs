@@ -1,5 +1,5 @@
-//! The clients of the row `ws-1000`, in a process of their own: so many live connections that follow one session, each of
-//! which is to be told every event, in order.
+//! The clients of the row `ws-1000`, in a process of their own: so many live connections that follow one session, each
+//! of which is to be told every event, in order.
 
 use std::{net::SocketAddr, process::Stdio, time::Duration};
 

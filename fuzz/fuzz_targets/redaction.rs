@@ -1,5 +1,5 @@
-//! Diagnostics: any bytes become one bounded line, in time that grows with their number, and a secret after a label that
-//! the patterns know does not survive.
+//! Diagnostics: any bytes become one bounded line, in time that grows with their number, and a secret after a label
+//! that the patterns know does not survive.
 #![no_main]
 
 use kandev_host::domain::redaction::{MAX_DIAGNOSTIC_BYTES, diagnostic};

@@ -1,9 +1,9 @@
 //! The hashicorp/go-plugin gRPC protocol for Rust: handshake line, one-time mutual TLS, broker, stdio, controller and
 //! health. [`host`] spawns and supervises a plugin process, [`guest`] is what such a process serves.
 //!
-//! Interoperates with the real Go library, version 1.5.1 or newer, in both roles (tests/life.rs, tests/go_host.rs). What is absent on
-//! purpose: the old net/rpc protocol, TCP sockets, the multiplexed broker, reattaching, Windows and macOS, and any
-//! knowledge of the services that run over the connection.
+//! Interoperates with the real Go library, version 1.5.1 or newer, in both roles (tests/life.rs, tests/go_host.rs).
+//! What is absent on purpose: the old net/rpc protocol, TCP sockets, the multiplexed broker, reattaching, Windows and
+//! macOS, and any knowledge of the services that run over the connection.
 //!
 //! A host:
 //!

@@ -1,4 +1,5 @@
-//! Tables of the platform: workspaces, boards, tasks, sessions and what happens in them; the event log and what goes with it.
+//! Tables of the platform: workspaces, boards, tasks, sessions and what happens in them; the event log and what goes
+//! with it.
 //!
 //! Written as SQL: the two databases differ in two words only. Moments are microseconds since 1970 as numbers, because
 //! text has no order that both databases share; text that rows are ordered by has the order of its bytes on both. JSON

@@ -1,5 +1,5 @@
-//! Workspaces that are being deleted: a large one takes more than one transaction, and a host that ends meanwhile goes on
-//! with it when it starts again.
+//! Workspaces that are being deleted: a large one takes more than one transaction, and a host that ends meanwhile goes
+//! on with it when it starts again.
 
 use sea_orm_migration::{prelude::*, sea_orm::ConnectionTrait};
 

@@ -1,8 +1,8 @@
 //! Table of what plugins keep in the browser for each user.
 //!
-//! The value is JSON kept as text, as plugin state is. A moment is nanoseconds since 1970: whole numbers compare on both
-//! databases as moments do. The size stands before the value, so that summing sizes does not read large values. The
-//! primary key is also the index for listing one scope and for summing up a user.
+//! The value is JSON kept as text, as plugin state is. A moment is nanoseconds since 1970: whole numbers compare on
+//! both databases as moments do. The size stands before the value, so that summing sizes does not read large values.
+//! The primary key is also the index for listing one scope and for summing up a user.
 
 use sea_orm_migration::prelude::*;
 

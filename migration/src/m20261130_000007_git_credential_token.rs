@@ -1,5 +1,5 @@
-//! Table of the tokens with which git asks for credentials: one session, one repository each, and of the token itself only its
-//! hash. They go with their session.
+//! Table of the tokens with which git asks for credentials: one session, one repository each, and of the token itself
+//! only its hash. They go with their session.
 
 use sea_orm_migration::{
     prelude::*,

@@ -1,7 +1,7 @@
 //! Table of the sources of the marketplace.
 //!
-//! The source that a setting names is a row like the others; the host writes it at each start. An address is there once:
-//! the database says which of two that add it was first.
+//! The source that a setting names is a row like the others; the host writes it at each start. An address is there
+//! once: the database says which of two that add it was first.
 
 use sea_orm_migration::prelude::*;
 

@@ -8,8 +8,8 @@
 //! impl Plugin for Counter {
 //!     async fn on_event(&self, host: &Host, event: Event) -> Result<()> {
 //!         let state = host.state("counts");
-//!         let count = state.get::<serde_json::Value>(&event.kind).await?.map_or(0, |value| value["n"].as_u64().unwrap_or(0));
-//!         state.set(&event.kind, &serde_json::json!({"n": count + 1})).await?;
+//!         let count = state.get::<serde_json::Value>(&event.kind).await?.map_or(0, |value|
+//!         value["n"].as_u64().unwrap_or(0)); state.set(&event.kind, &serde_json::json!({"n": count + 1})).await?;
 //!         tracing::info!(kind = event.kind, count = count + 1, "counted");
 //!         Ok(())
 //!     }

@@ -76,8 +76,8 @@ pub trait Plugin: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// `HandleWebhook`: an HTTP request to a webhook of the manifest. An error makes the host answer 502. By default 404
-    /// with an empty body.
+    /// `HandleWebhook`: an HTTP request to a webhook of the manifest. An error makes the host answer 502. By default
+    /// 404 with an empty body.
     ///
     /// ```
     /// # use kandev_plugin_sdk::{Host, Plugin, Result, WebhookRequest, WebhookResponse};

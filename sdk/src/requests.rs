@@ -55,7 +55,8 @@ sent! {
         description: String,
         /// The task it is part of.
         parent_id: Option<String>,
-        /// Whether an agent begins at once. The task is made either way: a host that cannot start one says so in its log.
+        /// Whether an agent begins at once. The task is made either way: a host that cannot start one says so in its
+        /// log.
         start_agent: bool,
         /// What it works on.
         repositories: Vec<NewTaskRepository>,

@@ -28,12 +28,12 @@ pub struct Settings {
     /// How long the host is looked for after the start. When it passes, every call of the host fails, for good.
     /// Default: 30 s (wire.md §1.6).
     pub host_search: Duration,
-    /// How long a call of the host waits for it to be found; then it fails as unavailable. Default: 5 s, below the host's
-    /// own deadline for an event (10 s).
+    /// How long a call of the host waits for it to be found; then it fails as unavailable. Default: 5 s, below the
+    /// host's own deadline for an event (10 s).
     pub host_wait: Duration,
-    /// How long the host may take to answer a call; then it fails with a deadline exceeded. Default: 35 s, longer than a host
-    /// takes by itself (`timing.host_call_timeout`, 30 s; an event waits 15 s for the log): whoever gives up first does not
-    /// learn what became of the call, and the host's own answer says it.
+    /// How long the host may take to answer a call; then it fails with a deadline exceeded. Default: 35 s, longer than
+    /// a host takes by itself (`timing.host_call_timeout`, 30 s; an event waits 15 s for the log): whoever gives up
+    /// first does not learn what became of the call, and the host's own answer says it.
     pub call_timeout: Duration,
     /// The same for [`Host::ask_agent`]. Default: 10 min.
     pub agent_timeout: Duration,

@@ -1,8 +1,8 @@
 //! Git credentials from the plugin that owns a repository's provider, and the branches that it knows.
 //!
-//! A credential is handed out under the binding that is the plugin's now: it is asked for before and after, and what changed
-//! in between is not handed out. Nothing of it is kept: the next request asks again, so it outlives neither its own end nor
-//! the plugin's (contract/lifecycle.md §1, "revokes git leases").
+//! A credential is handed out under the binding that is the plugin's now: it is asked for before and after, and what
+//! changed in between is not handed out. Nothing of it is kept: the next request asks again, so it outlives neither its
+//! own end nor the plugin's (contract/lifecycle.md §1, "revokes git leases").
 
 use std::time::Duration;
 
@@ -221,7 +221,8 @@ impl Desk<'_> {
         Credential::new(username, secret, &expires_at, OffsetDateTime::now_utc()).map_err(|fault| self.fault(fault))
     }
 
-    /// Secrets that passed through the host can be taken out of a text; a credential that did not is known to nobody here.
+    /// Secrets that passed through the host can be taken out of a text; a credential that did not is known to nobody
+    /// here.
     fn failed(&self, error: CallError) -> ProviderError {
         ProviderError::Call(self.plugin.id().clone(), error.without_text())
     }

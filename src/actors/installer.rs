@@ -1,5 +1,5 @@
-//! The sequences of install, upgrade, rollback and uninstall (contract/manifest.md §6 and §13, architecture.md §4). Each
-//! claims its plugin id at the registry until it is done; while a new version starts, the claim is open.
+//! The sequences of install, upgrade, rollback and uninstall (contract/manifest.md §6 and §13, architecture.md §4).
+//! Each claims its plugin id at the registry until it is done; while a new version starts, the claim is open.
 //!
 //! This file has install and uninstall; `change` exchanges one version for another, `rollback` goes back, `unfinished`
 //! ends what a killed host left, `preview` looks without touching.
@@ -183,7 +183,8 @@ impl Installer {
         consent::compare(installed, offered, self.shared.config.install.capability_consent)
     }
 
-    /// Moves the package to its place. A folder of that version that no record knows (what a crash left) makes room for it.
+    /// Moves the package to its place. A folder of that version that no record knows (what a crash left) makes room for
+    /// it.
     async fn place_files(&self, id: &PluginId, unpacked: Unpacked) -> Result<PluginRecord, RegistryError> {
         let manifest = unpacked.manifest.clone();
         let (warnings, signature, executable) = (warnings(&unpacked), unpacked.signature.clone(), unpacked.executable);

@@ -124,8 +124,9 @@ impl PluginLog {
         self.follower(next)
     }
 
-    /// Follows the log from behind a line that was seen, as named by [`LogFollower::position`]. One of an earlier host is
-    /// found by its time among the lines that it left; any other text gives all of this host's, as far as it is kept.
+    /// Follows the log from behind a line that was seen, as named by [`LogFollower::position`]. One of an earlier host
+    /// is found by its time among the lines that it left; any other text gives all of this host's, as far as it is
+    /// kept.
     pub fn resume(self: &Arc<Self>, seen: &str) -> LogFollower {
         let Some(Position { epoch, number, time }) = Position::read(seen) else { return self.follower(self.earlier) };
         match epoch == self.epoch {
@@ -135,7 +136,7 @@ impl PluginLog {
     }
 
     fn follower(self: &Arc<Self>, next: u64) -> LogFollower {
-        LogFollower { log: Arc::clone(self), changes: self.state.subscribe(), next }
+        LogFollower { log: Arc::clone(self), changes: self.state.subscribe(), next, last: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, LogBuffer> {
@@ -149,12 +150,22 @@ pub struct LogFollower {
     log: Arc<PluginLog>,
     changes: watch::Receiver<Option<LogEnd>>,
     next: u64,
+    /// The number of the first line that it is not to have.
+    last: Option<u64>,
 }
 
 impl LogFollower {
+    /// Sets its end behind what has been written, since the host stops: however fast lines come, it has an end.
+    pub fn end_here(&mut self) {
+        self.last.get_or_insert_with(|| self.log.lock().next());
+    }
+
     /// The next lines, at most `limit`, as soon as there are any; the end when all were read.
     pub async fn next(&mut self, limit: usize) -> Result<Batch, LogEnd> {
         loop {
+            if self.last.is_some_and(|last| self.next >= last) {
+                return Err(LogEnd::HostStopping);
+            }
             // Before the lines are looked at: one that comes after is a change to wait for.
             let end = *self.changes.borrow_and_update();
             let batch = self.log.lock().read(self.next, limit);
@@ -235,6 +246,20 @@ mod tests {
         log.note(Level::Warn, "too late".to_owned());
         assert_eq!(texts(&follower.next(9).await.unwrap()), (0, vec!["d"]));
         assert_eq!(follower.next(9).await, Err(LogEnd::Uninstalled));
+    }
+
+    #[tokio::test]
+    async fn a_follower_that_is_ended_gets_what_was_written_by_then_and_the_end() {
+        let home = tempfile::tempdir().unwrap();
+        let log = log(home.path(), &few(), &["a", "b", "c"]);
+        let mut follower = log.follow(3, |_| true);
+        follower.end_here();
+        assert_eq!(texts(&follower.next(2).await.unwrap()), (0, vec!["a", "b"]));
+        log.note(Level::Warn, "d".to_owned());
+        follower.end_here();
+        assert_eq!(texts(&follower.next(1).await.unwrap()), (0, vec!["c"]));
+        log.note(Level::Warn, "e".to_owned());
+        assert_eq!(follower.next(9).await, Err(LogEnd::HostStopping));
     }
 
     #[tokio::test]

@@ -1,9 +1,9 @@
 //! One actor for each installed plugin. It owns the subprocess, the restart row, the delivery queue with its ring
 //! buffer, and the live status; it decides by `domain::lifecycle` and `domain::delivery` and runs what they say.
 //!
-//! It writes no record: it reports every change to the registry. Reading order: this file has the messages, [`handle`] is
-//! what everyone else holds, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets calls pass, whose kinds
-//! are in [`calls`].
+//! It writes no record: it reports every change to the registry. Reading order: this file has the messages, [`handle`]
+//! is what everyone else holds, [`supervision`] runs the lifecycle's effects, [`delivery`] sends events, [`door`] lets
+//! calls pass, whose kinds are in [`calls`].
 
 mod calls;
 mod delivery;

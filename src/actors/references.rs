@@ -1,8 +1,8 @@
 //! References to entities of other systems: which sources active plugins have, searching one, and asking whether
 //! references may be used.
 //!
-//! What a plugin finds is its word; what a reference is, `domain::calls::reference` decides. Each reference is asked about
-//! before it is shown and again before it is used, and whatever goes wrong with the question is a no.
+//! What a plugin finds is its word; what a reference is, `domain::calls::reference` decides. Each reference is asked
+//! about before it is shown and again before it is used, and whatever goes wrong with the question is a no.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -115,8 +115,8 @@ impl RegistryHandle {
         all
     }
 
-    /// Searches one source from a workspace, which was verified; at most `limit` references that may be used there. Query
-    /// and limit are bounded by the caller. Dropped, it cancels the calls.
+    /// Searches one source from a workspace, which was verified; at most `limit` references that may be used there.
+    /// Query and limit are bounded by the caller. Dropped, it cancels the calls.
     pub async fn search_references(
         &self,
         source: &str,

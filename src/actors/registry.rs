@@ -311,9 +311,9 @@ impl RegistryHandle {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes of
-    /// version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every start
-    /// has ended, but of a plugin that a command holds at its turn: that start comes when the command is done.
+    /// Looks at the plugins folder, then starts what should run, `limits.boot_parallelism` at a time, ends the changes
+    /// of version that an earlier host left unfinished, and registers what was put there meanwhile; returns when every
+    /// start has ended, but of a plugin that a command holds at its turn: that start comes when the command is done.
     pub async fn boot(&self) -> Result<(), RegistryError> {
         let plugins = self.records().await?;
         let starts = plugins.len() as u32 + 1;
@@ -364,8 +364,8 @@ impl RegistryHandle {
     /// Asks to make one call by a handle that was looked up before.
     ///
     /// # Errors
-    /// [`CallRefused`]: as [`PluginHandle::begin`], and when the process is of another version than the handle: what was
-    /// checked by its manifest need not be lawful there.
+    /// [`CallRefused`]: as [`PluginHandle::begin`], and when the process is of another version than the handle: what
+    /// was checked by its manifest need not be lawful there.
     pub fn begin(&self, plugin: &PluginHandle, kind: CallKind) -> Result<CallPermit, CallRefused> {
         let permit = plugin.begin(kind)?;
         if self.shared.directory.has_version_of(plugin) { Ok(permit) } else { Err(CallRefused::NotRunning) }

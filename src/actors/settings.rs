@@ -1,9 +1,9 @@
 //! The operator's settings of plugins: reading them masked, saving them with their secrets, and restarting what runs
 //! (contract/rest.md §4).
 //!
-//! A save is a sequence of steps as in `installer`: it waits for its turn, claims the plugin at the registry, writes file
-//! and vault so that a crash leaves the old config or the new one, and holds the claim until the plugin starts again. The
-//! rules of the content are `domain::config_schema`'s, the files `store::plugin_config`'s.
+//! A save is a sequence of steps as in `installer`: it waits for its turn, claims the plugin at the registry, writes
+//! file and vault so that a crash leaves the old config or the new one, and holds the claim until the plugin starts
+//! again. The rules of the content are `domain::config_schema`'s, the files `store::plugin_config`'s.
 
 mod schemas;
 mod turns;
@@ -152,8 +152,8 @@ impl SettingsHandle {
     ///
     /// # Errors
     /// [`SettingsError::RestartFailed`] when the config is saved and the plugin did not start; with any other error
-    /// nothing was changed, unless the vault lost the answer to its commit: the next start, or the next save, then finds
-    /// out and finishes or drops the save.
+    /// nothing was changed, unless the vault lost the answer to its commit: the next start, or the next save, then
+    /// finds out and finishes or drops the save.
     pub async fn save(&self, id: &str, config: Submitted, expected: Expected) -> Result<ShownConfig, SettingsError> {
         let id = self.registry.get(id).await?.record.id().clone();
         let _turn = self.turns.take(&id).await.map_err(|error| match error {
@@ -258,8 +258,8 @@ impl SettingsHandle {
         Ok(shown)
     }
 
-    /// The secrets that a stored config refers to, for judging a new one. What cannot be had is left out: a damaged entry
-    /// must not keep its owner from setting it anew.
+    /// The secrets that a stored config refers to, for judging a new one. What cannot be had is left out: a damaged
+    /// entry must not keep its owner from setting it anew.
     async fn secrets_of(&self, id: &PluginId, stored: &StoredConfig) -> BTreeMap<String, SecretString> {
         let (fields, ids): (Vec<String>, Vec<VaultId>) = VaultId::referred(id, &stored.values).unzip();
         let secrets = self.vault.get_many(&ids).await.unwrap_or_default();
@@ -298,8 +298,8 @@ impl SettingsHandle {
         Ok(())
     }
 
-    /// Has a plugin that runs, or is being started, come up with the new config; one that waits for an automatic restart
-    /// reads it then. The claim is open meanwhile: what an operator does has precedence.
+    /// Has a plugin that runs, or is being started, come up with the new config; one that waits for an automatic
+    /// restart reads it then. The claim is open meanwhile: what an operator does has precedence.
     async fn restart(&self, id: &PluginId, claim: ClaimGuard) -> Result<(), SettingsError> {
         claim.open();
         let shared = &self.registry.shared;

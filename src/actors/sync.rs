@@ -172,7 +172,8 @@ impl Syncer {
         }
     }
 
-    /// Stops a plugin whose folder is gone and leaves it in error; false when the folder is back, or the plugin is gone.
+    /// Stops a plugin whose folder is gone and leaves it in error; false when the folder is back, or the plugin is
+    /// gone.
     async fn missing(&self, id: &PluginId) -> Result<bool, RegistryError> {
         let Claimed { guard: _claim, present: Some(present) } = self.claim(id).await? else { return Ok(false) };
         let mut record = present.record;

@@ -1,5 +1,5 @@
-//! `git-credential`: a credential helper of git. It asks a running host with a token that is good for one session and one
-//! repository, and keeps nothing: git asks again each time.
+//! `git-credential`: a credential helper of git. It asks a running host with a token that is good for one session and
+//! one repository, and keeps nothing: git asks again each time.
 //!
 //! For what the token is not for it says nothing, so that git goes on to its next helper; what goes wrong is a line on
 //! standard error, which git shows. The token comes from a variable or a file, never as an argument: other users see

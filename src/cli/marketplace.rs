@@ -1,4 +1,5 @@
-//! `marketplace …`, `plugin search` and `plugin auto-update`: what others offer, where from, and what is updated by itself.
+//! `marketplace …`, `plugin search` and `plugin auto-update`: what others offer, where from, and what is updated by
+//! itself.
 
 use clap::{Args, Subcommand, ValueEnum};
 use reqwest::Method;

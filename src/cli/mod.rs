@@ -167,14 +167,15 @@ pub fn main() -> ExitCode {
 /// Help and the version, which are results, or what is wrong with the arguments. For programs that is an error like any
 /// other; whether one asks is looked up here, since nothing was parsed.
 fn not_parsed(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && wants_json(std::env::args_os()) {
+    if error.use_stderr() && wants_json(std::env::args_os().skip(1)) {
         return Output::new(true).fail(&usage(error));
     }
     error.exit()
 }
 
 fn wants_json(arguments: impl Iterator<Item = OsString>) -> bool {
-    arguments.take_while(|argument| argument != "--").any(|argument| argument == "--json")
+    let asks = |argument: OsString| argument == "--json" || argument.as_encoded_bytes().starts_with(b"--json=");
+    arguments.take_while(|argument| argument != "--").any(asks)
 }
 
 /// clap's text without what `kandev-host: ` stands for elsewhere.
@@ -214,6 +215,7 @@ mod tests {
     fn json_is_wanted_by_the_flag_alone_wherever_it_stands() {
         let wants = |line: &str| wants_json(line.split(' ').map(OsString::from));
         assert!(wants("kandev-host --json plugin nope") && wants("kandev-host plugin list --nope --json"));
+        assert!(wants("kandev-host plugin list --json=1"));
         assert!(!wants("kandev-host plugin list --jsonl") && !wants("kandev-host plugin show -- --json"));
     }
 

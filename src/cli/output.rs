@@ -87,7 +87,8 @@ impl Output {
         }
     }
 
-    /// Shows how far something is that takes long: in place on a terminal; elsewhere as a line of its own at `milestone`s.
+    /// Shows how far something is that takes long: in place on a terminal; elsewhere as a line of its own at
+    /// `milestone`s.
     pub fn step(&self, milestone: bool, text: &str) {
         match self.progress {
             true => self.progress(text),

@@ -34,8 +34,8 @@ pub struct Limits {
     pub action_concurrency: usize,
     /// Tool calls of one plugin at once; one more is answered 429. Default 32.
     pub tool_concurrency: usize,
-    /// Searches for references, and questions whether some may be used, of one plugin at once; one more is answered 429.
-    /// Default 32.
+    /// Searches for references, and questions whether some may be used, of one plugin at once; one more is answered
+    /// 429. Default 32.
     pub reference_concurrency: usize,
     /// Git credentials asked of one plugin at once; one more is answered 429. Default 16.
     pub credential_concurrency: usize,
@@ -89,8 +89,8 @@ pub struct Limits {
     pub user_state_body_bytes: u64,
     /// All that one plugin stores for one user: keys, scopes and values. Default 8 MiB.
     pub user_state_bytes: u64,
-    /// Files of plugins' user interfaces kept in memory, of all together; the one longest not asked for goes. One larger
-    /// than an eighth of it is read from disk each time. Default 64 MiB.
+    /// Files of plugins' user interfaces kept in memory, of all together; the one longest not asked for goes. One
+    /// larger than an eighth of it is read from disk each time. Default 64 MiB.
     pub ui_cache_bytes: u64,
     /// Value of one secret. Default 64 KiB.
     pub secret_value_bytes: u64,

@@ -32,7 +32,8 @@ pub struct Timing {
     /// actions and tool calls too. Default 3 s.
     #[serde(with = "duration::one")]
     pub drain_grace: Duration,
-    /// How long actions, tool calls, references and git credentials in flight may finish before a plugin is asked to stop. Default 15 s.
+    /// How long actions, tool calls, references and git credentials in flight may finish before a plugin is asked to
+    /// stop. Default 15 s.
     #[serde(with = "duration::one")]
     pub lease_grace: Duration,
     /// From the Shutdown call to TERM. Default 2 s.
@@ -84,7 +85,8 @@ pub struct Timing {
     /// One git credential, with the questions before and after it. Later: 504. Default 10 s.
     #[serde(with = "duration::one")]
     pub git_credential_timeout: Duration,
-    /// How long the token of a git credential helper is good, unless its maker says less; also the longest. Default 24 h.
+    /// How long the token of a git credential helper is good, unless its maker says less; also the longest. Default 24
+    /// h.
     #[serde(with = "duration::one")]
     pub git_token_age: Duration,
     /// An answer from an actor that only looks something up. Default 5 s.
@@ -100,7 +102,8 @@ pub struct Timing {
     /// `DEADLINE_EXCEEDED`. Default 30 s.
     #[serde(with = "duration::one")]
     pub host_call_timeout: Duration,
-    /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10 s.
+    /// One piece of database work: waiting for a connection, and repeating it on another when one is lost. Default 10
+    /// s.
     #[serde(with = "duration::one")]
     pub database_timeout: Duration,
     /// Between two attempts of database work whose connection was lost. Default 100 ms.
@@ -109,8 +112,9 @@ pub struct Timing {
     /// Between two attempts to write to the inbox while the database is down. Default 1 s.
     #[serde(with = "duration::one")]
     pub inbox_retry: Duration,
-    /// How long an event that a plugin emits or the operator publishes may take into the event log, its turn included; later:
-    /// `UNAVAILABLE`, 503. Longer than `database_timeout`, so that the database's own answer comes first. Default 15 s.
+    /// How long an event that a plugin emits or the operator publishes may take into the event log, its turn included;
+    /// later: `UNAVAILABLE`, 503. Longer than `database_timeout`, so that the database's own answer comes first.
+    /// Default 15 s.
     #[serde(with = "duration::one")]
     pub event_timeout: Duration,
     /// Between two looks at the event log that nobody asked for. Default 1 s.
@@ -119,8 +123,8 @@ pub struct Timing {
     /// How old an event of the log may get; then it is deleted. Default 72 h.
     #[serde(with = "duration::one")]
     pub event_log_age: Duration,
-    /// Between two rounds of deleting old events and idempotency keys. A deletion that was cut off is gone on with when nothing
-    /// was deleted in it for so long. Default 1 min.
+    /// Between two rounds of deleting old events and idempotency keys. A deletion that was cut off is gone on with when
+    /// nothing was deleted in it for so long. Default 1 min.
     #[serde(with = "duration::one")]
     pub housekeeping_interval: Duration,
     /// How long an idempotency key is known. Default 24 h.
@@ -132,8 +136,8 @@ pub struct Timing {
     /// Connecting to a download's server. Default 10 s.
     #[serde(with = "duration::one")]
     pub connect_timeout: Duration,
-    /// Fetching the index of a marketplace source, and the longest wait of a request for indexes; later: what is known, and
-    /// the source is not `healthy`. Default 20 s.
+    /// Fetching the index of a marketplace source, and the longest wait of a request for indexes; later: what is known,
+    /// and the source is not `healthy`. Default 20 s.
     #[serde(with = "duration::one")]
     pub marketplace_timeout: Duration,
     /// How long an index is known before it is fetched again. Default 5 min.
@@ -176,8 +180,8 @@ pub struct Timing {
     /// Between two batches of spans. Default 5 s.
     #[serde(with = "duration::one")]
     pub telemetry_interval: Duration,
-    /// Rest of the thread that writes the log after it wrote what there was: as much of the log is lost when the host is
-    /// killed. Default 5 ms.
+    /// Rest of the thread that writes the log after it wrote what there was: as much of the log is lost when the host
+    /// is killed. Default 5 ms.
     #[serde(with = "duration::one")]
     pub log_rest: Duration,
     /// Between two pings of a connection of `/ws`. Default 54 s.

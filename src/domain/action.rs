@@ -1,7 +1,7 @@
 //! The catalogue of what a caller can ask for. Every route names exactly one action; `authorize` decides on it.
 //!
-//! One line an action holds everything about it. The names are stable: audit lines and the tokens of later issues refer to
-//! them.
+//! One line an action holds everything about it. The names are stable: audit lines and the tokens of later issues refer
+//! to them.
 
 use std::fmt;
 

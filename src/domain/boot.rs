@@ -1,8 +1,8 @@
-//! What the browser application is told before anything else (contract/rest.md §10, frontend.md §1.1): where it is, what
-//! the host offers, who is logged in, which plugins have a part in the page.
+//! What the browser application is told before anything else (contract/rest.md §10, frontend.md §1.1): where it is,
+//! what the host offers, who is logged in, which plugins have a part in the page.
 //!
-//! Pure; the answer is put together in `http::boot`. It is open to everyone, so nothing here tells more of a plugin than
-//! its name, the addresses of its files and its login buttons.
+//! Pure; the answer is put together in `http::boot`. It is open to everyone, so nothing here tells more of a plugin
+//! than its name, the addresses of its files and its login buttons.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Items of the operator's inbox and what becomes of them: one item for each incident of a plugin, from its failure to
 //! its recovery (contract/lifecycle.md §8, shape of platform-rest.md §10).
 //!
-//! Owns the shape and the decisions; rows are `store::inbox`'s, following the events is `platform::inbox`'s part. `update` has
-//! the items about newer versions.
+//! Owns the shape and the decisions; rows are `store::inbox`'s, following the events is `platform::inbox`'s part.
+//! `update` has the items about newer versions.
 
 mod update;
 

@@ -1,8 +1,8 @@
 //! Ed25519 keys and their texts: 32 raw bytes as base64, and PEM as openssl writes it.
 //!
-//! Owns reading and writing keys, and signing. Whom a key may speak for is [`super::trust`]'s. The two forms of PEM are a
-//! fixed header before the key's bytes (RFC 8410), so that no general reader of DER is needed; another kind of key has
-//! another header and is refused.
+//! Owns reading and writing keys, and signing. Whom a key may speak for is [`super::trust`]'s. The two forms of PEM are
+//! a fixed header before the key's bytes (RFC 8410), so that no general reader of DER is needed; another kind of key
+//! has another header and is refused.
 
 use std::fmt;
 
@@ -48,8 +48,8 @@ pub enum KeyError {
     Unusable,
 }
 
-/// A public key that can be trusted: a point of the curve that is not of small order. Kept as its bytes, since the point
-/// takes six times the room and is soon computed.
+/// A public key that can be trusted: a point of the curve that is not of small order. Kept as its bytes, since the
+/// point takes six times the room and is soon computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PublicKey([u8; KEY_BYTES]);
 

@@ -1,9 +1,10 @@
-//! The life of one plugin as a pure state machine (contract/lifecycle.md §1–3, with §10 rows 2, 4, 6, 34 and 35 mended).
+//! The life of one plugin as a pure state machine (contract/lifecycle.md §1–3, with §10 rows 2, 4, 6, 34 and 35
+//! mended).
 //!
 //! [`Lifecycle::step`] takes one input and answers with the effects to run. It holds no clock, no process and no
 //! waiting caller: the plugin actor runs the effects and reports what came of them. Every start is a new *generation*;
-//! an input that names another generation than the present one is a late message and changes nothing. Its words (states,
-//! inputs, effects) are in `model`.
+//! an input that names another generation than the present one is a late message and changes nothing. Its words
+//! (states, inputs, effects) are in `model`.
 //!
 //! ```text
 //!            enable, boot                launched

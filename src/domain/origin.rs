@@ -1,10 +1,10 @@
-//! Whether a browser's page may ask (contract/rest.md §1; field case 81). Pages of other places cannot read answers, but
-//! they can send forms and open WebSockets.
+//! Whether a browser's page may ask (contract/rest.md §1; field case 81). Pages of other places cannot read answers,
+//! but they can send forms and open WebSockets.
 //!
 //! Two questions, and the operator's list (`http.allowed_origins`) answers both. Everywhere: was the page loaded from
-//! where the host was asked? At `/mcp` besides (MCP specification, Transports: "servers MUST validate the Origin header"):
-//! could somebody else have lent its name this machine's address? A page that does so (DNS rebinding) sends its own name
-//! as `Origin` and as `Host`, and passes the first one.
+//! where the host was asked? At `/mcp` besides (MCP specification, Transports: "servers MUST validate the Origin
+//! header"): could somebody else have lent its name this machine's address? A page that does so (DNS rebinding) sends
+//! its own name as `Origin` and as `Host`, and passes the first one.
 //!
 //! Nothing here is CORS: it says who may ask, not which page may read the answer.
 
@@ -26,8 +26,8 @@ pub fn may_ask(origin: &[u8], host: &str, allowed: &[String]) -> bool {
     is_own(origin, host) || is_listed(origin, allowed)
 }
 
-/// Whether nobody but the operator can have given this machine the origin's name: it is written as one that no name server
-/// can lend, an IP address or `localhost`, or it is the operator's own word.
+/// Whether nobody but the operator can have given this machine the origin's name: it is written as one that no name
+/// server can lend, an IP address or `localhost`, or it is the operator's own word.
 pub fn is_certain(origin: &[u8], allowed: &[String]) -> bool {
     is_fixed(origin) || is_listed(origin, allowed)
 }
@@ -47,8 +47,8 @@ pub fn check(text: &str) -> Result<(), BadOrigin> {
     }
 }
 
-/// Whether the page was loaded from `host`. The scheme does not count: TLS may end in front of the host. A page that keeps
-/// its origin to itself (`null`) is none of the host's own.
+/// Whether the page was loaded from `host`. The scheme does not count: TLS may end in front of the host. A page that
+/// keeps its origin to itself (`null`) is none of the host's own.
 fn is_own(origin: &[u8], host: &str) -> bool {
     let place = [b"http://".as_slice(), b"https://"].into_iter().find_map(|scheme| origin.strip_prefix(scheme));
     place.is_some_and(|place| !place.is_empty() && place.eq_ignore_ascii_case(host.as_bytes()))

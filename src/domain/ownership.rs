@@ -1,5 +1,5 @@
-//! Who owns what only one active plugin may: repository providers and reference sources (contract/manifest.md §6 step 7,
-//! lifecycle.md §9).
+//! Who owns what only one active plugin may: repository providers and reference sources (contract/manifest.md §6 step
+//! 7, lifecycle.md §9).
 //!
 //! Pure. Which plugins count as active is the registry's knowledge; the text of a collision is the contract's.
 

@@ -182,8 +182,8 @@ impl PluginRecord {
         Self { id, manifest, state }
     }
 
-    /// What is shown of a plugin whose record cannot be read: in `error`, with this diagnostic, and nothing that only the
-    /// record knew.
+    /// What is shown of a plugin whose record cannot be read: in `error`, with this diagnostic, and nothing that only
+    /// the record knew.
     pub fn unreadable(id: PluginId, diagnostic: String, at: OffsetDateTime) -> Self {
         let manifest = Manifest { version: UNKNOWN_VERSION.to_owned(), ..Manifest::default() };
         let state = RecordState { status: Status::Error, ..RecordState::installed(String::new(), at) };

@@ -7,8 +7,8 @@
 //! <base64 of the signature>                                         bare
 //! 64 raw bytes                                                      bare
 //! ```
-//! A signature that names its key is right or wrong by itself, and the key is trusted, or not known. A bare one is tried
-//! with the trusted keys: without one that may sign the plugin nobody can tell, else one of them has to fit.
+//! A signature that names its key is right or wrong by itself, and the key is trusted, or not known. A bare one is
+//! tried with the trusted keys: without one that may sign the plugin nobody can tell, else one of them has to fit.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -87,9 +87,9 @@ impl Pattern {
         &self.0
     }
 
-    /// Whether some subject exists that the pattern matches: no part of it is empty, `>` stands at the end alone, and it
-    /// has no white space or control character. A plugin's own events may have empty segments, so a pattern that begins
-    /// with `plugin.` and its id may hold some.
+    /// Whether some subject exists that the pattern matches: no part of it is empty, `>` stands at the end alone, and
+    /// it has no white space or control character. A plugin's own events may have empty segments, so a pattern that
+    /// begins with `plugin.` and its id may hold some.
     pub fn can_match(&self) -> bool {
         let segments: Vec<&str> = self.0.split('.').collect();
         let own = segments.len() > 2 && segments[0] == "plugin";

@@ -15,8 +15,8 @@ pub struct Tenancy {
 }
 
 impl Tenancy {
-    /// The plugin is being uninstalled: whoever writes for it looks at [`Self::is_over`] once nothing can come in between
-    /// any more, and leaves nothing behind.
+    /// The plugin is being uninstalled: whoever writes for it looks at [`Self::is_over`] once nothing can come in
+    /// between any more, and leaves nothing behind.
     pub fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,5 @@
-//! Whom the host believes: public keys with a name and the plugins they may sign (docs/operations.md, "Who signed this").
+//! Whom the host believes: public keys with a name and the plugins they may sign (docs/operations.md, "Who signed
+//! this").
 //!
 //! Owns the file format of `<home>/trust/<name>.pub` and the question which key speaks for which plugin. Reading the
 //! folder is `store::trust`; checking a signature is [`super::signature`].

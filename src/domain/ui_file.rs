@@ -1,8 +1,8 @@
 //! What of a package a browser gets, by which name, as which type, and which part of it (contract/rest.md §5).
 //!
-//! Pure rules: opening the file is `store::ui_files`, answering is `http::ui`. Served are the declared bundle, styles and
-//! icon, and what lies below `ui/` and `assets/`; never the manifest, the checksums or an executable. A type follows from
-//! the name alone and is never guessed from the content.
+//! Pure rules: opening the file is `store::ui_files`, answering is `http::ui`. Served are the declared bundle, styles
+//! and icon, and what lies below `ui/` and `assets/`; never the manifest, the checksums or an executable. A type
+//! follows from the name alone and is never guessed from the content.
 
 use std::ops::Range;
 

@@ -105,8 +105,8 @@ impl LastUpgrade {
         Self { outcome, reason, ..self.clone() }
     }
 
-    /// Whether this version was tried and undone. A disk that did not take its package says nothing about a version, and
-    /// another try costs the plugin nothing; what went wrong once the plugin was held would stop it again.
+    /// Whether this version was tried and undone. A disk that did not take its package says nothing about a version,
+    /// and another try costs the plugin nothing; what went wrong once the plugin was held would stop it again.
     pub fn has_failed(&self, version: &str) -> bool {
         let untried = self.reason.as_deref() == Some(NOT_PLACED);
         self.version == version && self.outcome == Outcome::RolledBack && !untried
@@ -132,7 +132,8 @@ pub fn unfinished(record: &PluginRecord) -> Option<Unfinished> {
     })
 }
 
-/// The version whose package is to be gone, since the change that brought it was undone. `None` when it was there before that.
+/// The version whose package is to be gone, since the change that brought it was undone. `None` when it was there
+/// before that.
 pub fn undone_package(record: &PluginRecord) -> Option<&str> {
     let (state, note) = (&record.state, record.state.last_upgrade.as_ref()?);
     let undone = note.kind == ChangeKind::Install && matches!(note.outcome, Outcome::RolledBack | Outcome::Interrupted);

@@ -26,8 +26,8 @@ const MAX_NAME_BYTES: usize = 128;
 /// Longest name that a writer gives himself, in bytes.
 pub const MAX_WRITER_BYTES: usize = 256;
 
-/// How deep a value may be nested: as deep as a reader like the host, which opens 127 levels, can read in the list of a scope,
-/// which puts three around it.
+/// How deep a value may be nested: as deep as a reader like the host, which opens 127 levels, can read in the list of a
+/// scope, which puts three around it.
 pub const MAX_DEPTH: usize = 124;
 
 /// What an entry is about.

@@ -1,8 +1,8 @@
 //! Fetches the indexes of marketplace sources: as a package is fetched, but https only unless the host is this machine,
 //! small enough to be held in memory, and within a shorter time.
 //!
-//! An index on this machine is lawful when the operator names it so; a source elsewhere cannot lead there by a redirect or
-//! a name. What comes is only bytes: reading them is `domain::marketplace`'s part.
+//! An index on this machine is lawful when the operator names it so; a source elsewhere cannot lead there by a redirect
+//! or a name. What comes is only bytes: reading them is `domain::marketplace`'s part.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 

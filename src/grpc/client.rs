@@ -37,8 +37,8 @@ pub trait PluginClient: Send + Sync + 'static {
         deadline: Duration,
     ) -> Result<v1::AgentToolResponse, CallError>;
 
-    /// Searches for references in a source. A plugin without them answers so, and so does a client that says nothing else;
-    /// the same of the calls below.
+    /// Searches for references in a source. A plugin without them answers so, and so does a client that says nothing
+    /// else; the same of the calls below.
     async fn search_entity_references(
         &self,
         _request: v1::SearchEntityReferencesRequest,

@@ -1,5 +1,5 @@
-//! Which plugins are updated automatically: the host's setting, and an operator's word on one plugin (contract/rest.md §2).
-//! Making the updates is `marketplace`'s part.
+//! Which plugins are updated automatically: the host's setting, and an operator's word on one plugin (contract/rest.md
+//! §2). Making the updates is `marketplace`'s part.
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::{Deserialize, Serialize};

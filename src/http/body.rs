@@ -56,8 +56,8 @@ impl Bounds {
     }
 }
 
-/// The next piece of a body that must be complete at `end`; `None` at its end. One timer for both waits: it costs as much as
-/// the rest of reading a small body.
+/// The next piece of a body that must be complete at `end`; `None` at its end. One timer for both waits: it costs as
+/// much as the rest of reading a small body.
 async fn next_piece(payload: &mut Payload, bounds: Bounds, end: Instant) -> Result<Option<Bytes>, BodyError> {
     let silent = Instant::now() + bounds.idle;
     match timeout_at(silent.min(end), payload.next()).await {

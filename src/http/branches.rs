@@ -1,5 +1,5 @@
-//! `GET /api/v1/repositories/{id}/branches`: what the plugin that owns the repository's provider says (contract/rest.md §7,
-//! the reserved action `repositories.branches`).
+//! `GET /api/v1/repositories/{id}/branches`: what the plugin that owns the repository's provider says (contract/rest.md
+//! §7, the reserved action `repositories.branches`).
 
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! What the handlers for browsers work with: the files of plugins, what plugins keep for users, and what the page is told
-//! that the host offers.
+//! What the handlers for browsers work with: the files of plugins, what plugins keep for users, and what the page is
+//! told that the host offers.
 
 use crate::{
     config::Config,

@@ -35,7 +35,8 @@ pub struct Doc {
     pub query: Option<fn() -> Vec<Parameter>>,
     /// The request's body.
     pub body: Option<Content>,
-    /// Fields of the body that must be there and say something, though its type can do without: it serves another route too.
+    /// Fields of the body that must be there and say something, though its type can do without: it serves another route
+    /// too.
     pub needs: &'static [&'static str],
     /// Status and body of success; more than one when it depends, also of one status.
     pub answers: [Option<(u16, Content)>; 2],

@@ -71,8 +71,8 @@ pub async fn admit(
     }
 }
 
-/// Refuses what a page of another origin sends, `/ws` and `/mcp` among it: a browser might add its reader's credentials,
-/// and a page might have been given a token. What everyone may do without one, every page may.
+/// Refuses what a page of another origin sends, `/ws` and `/mcp` among it: a browser might add its reader's
+/// credentials, and a page might have been given a token. What everyone may do without one, every page may.
 fn own_page(request: &HttpRequest, action: Action) -> Result<(), ApiError> {
     let mut origins = request.headers().get_all(header::ORIGIN).peekable();
     if origins.peek().is_none() || is_for_every_page(action) {

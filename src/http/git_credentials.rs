@@ -1,8 +1,9 @@
-//! Git credentials over REST: the operator makes tokens for a session and repository; git's helper asks with such a token for
-//! the credential of that repository.
+//! Git credentials over REST: the operator makes tokens for a session and repository; git's helper asks with such a
+//! token for the credential of that repository.
 //!
-//! The token is proof for one route alone. It is no principal: the gate lets everyone to the route, as to a webhook, and the
-//! route takes nothing but a token of its own, not the operator's. Answers with a secret are not to be kept by anybody.
+//! The token is proof for one route alone. It is no principal: the gate lets everyone to the route, as to a webhook,
+//! and the route takes nothing but a token of its own, not the operator's. Answers with a secret are not to be kept by
+//! anybody.
 
 use actix_web::{
     HttpRequest, HttpResponse,

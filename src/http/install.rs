@@ -1,8 +1,9 @@
 //! `POST /api/plugins/install`: a package as multipart field `package`, or JSON `{"url"}` (contract/rest.md §3).
 //!
 //! The package goes to disk as it comes and is never whole in memory. From the moment the host has it, or has its
-//! address, the install finishes even when the client hangs up; an upload that breaks off leaves nothing. What comes from an
-//! address is held against the digest that the request or a source of the marketplace says, before anything of it is read.
+//! address, the install finishes even when the client hangs up; an upload that breaks off leaves nothing. What comes
+//! from an address is held against the digest that the request or a source of the marketplace says, before anything of
+//! it is read.
 
 use std::time::Duration;
 
@@ -67,7 +68,8 @@ pub enum UploadError {
     TwoPackages,
 }
 
-/// Where to fetch a package from. An unknown field is refused: a misspelt `package_sha256` would hold nothing against it.
+/// Where to fetch a package from. An unknown field is refused: a misspelt `package_sha256` would hold nothing against
+/// it.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PackageAddress)]
@@ -75,7 +77,8 @@ struct Address {
     /// http or https, of a public address unless the settings say otherwise.
     #[schema(pattern = "^https?://")]
     url: String,
-    /// The SHA-256 that the package must have; any when it is left out or empty and no source of the marketplace says one.
+    /// The SHA-256 that the package must have; any when it is left out or empty and no source of the marketplace says
+    /// one.
     #[schema(pattern = "^([0-9a-fA-F]{64})?$")]
     package_sha256: Option<String>,
 }
@@ -167,8 +170,8 @@ async fn work_on(host: &Services, staged: Staged, Asked { dry_run, terms }: Aske
     })
 }
 
-/// Fetches a package and holds it against what is said of it: nothing of another one is looked at. Whose it is said to be is
-/// for whoever reads its manifest.
+/// Fetches a package and holds it against what is said of it: nothing of another one is looked at. Whose it is said to
+/// be is for whoever reads its manifest.
 async fn fetch(host: &Services, Wanted { url, sha256 }: &Wanted) -> Result<(Staged, Option<ListedAs>), ApiError> {
     let download = async { Ok::<_, ApiError>(host.downloader.download(url, &host.packages).await?) };
     let look = async { Ok::<_, ApiError>(host.market.listed(url).await?) };

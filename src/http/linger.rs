@@ -59,8 +59,8 @@ pub async fn hold_unread_body(
     Ok(answer.map_body(|_, body| Holding { body: body.boxed(), _unread: shared }.boxed()))
 }
 
-/// Elsewhere the host offers no upgrade, so a request that asks for one is answered as if it did not. actix would take everything
-/// that follows such a request for its body: only as much is as it declares.
+/// Elsewhere the host offers no upgrade, so a request that asks for one is answered as if it did not. actix would take
+/// everything that follows such a request for its body: only as much is as it declares.
 fn declared_part(headers: &HeaderMap, payload: Payload) -> Payload {
     let declared = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
     let rest = stream::unfold((payload, declared.unwrap_or(0)), |(mut payload, left)| async move {

@@ -1,7 +1,7 @@
 //! A plugin's log: `GET /api/plugins/{id}/logs`, as a list, or with `follow=true` as a stream of server-sent events.
 //!
-//! A stream reads the log's ring and keeps nothing of its own, so that a slow client costs no memory; it is told how many
-//! lines it missed. It ends with the plugin, with the host, or with the client's connection.
+//! A stream reads the log's ring and keeps nothing of its own, so that a slow client costs no memory; it is told how
+//! many lines it missed. It ends with the plugin, with the host, or with the client's connection.
 
 use std::convert::Infallible;
 
@@ -151,7 +151,8 @@ struct Events {
     follower: LogFollower,
     wanted: Wanted,
     services: web::Data<Services>,
-    /// When the client hears from the host again, at the latest. At once in the beginning: it sees that it is connected.
+    /// When the client hears from the host again, at the latest. At once in the beginning: it sees that it is
+    /// connected.
     due: Instant,
     ended: bool,
     /// One of `limits.log_followers`.
@@ -173,11 +174,14 @@ impl Events {
         }
         let mut piece = String::new();
         while piece.is_empty() {
-            // What was written before the stop is told first; the lines of the stop itself are on disk.
+            // What was written before the stop is still told; the lines of the stop itself are on disk.
+            if self.services.stop.has_begun() {
+                self.follower.end_here();
+            }
             let next = tokio::select! {
                 biased;
                 next = timeout_at(self.due, self.follower.next(BATCH_LINES)) => next,
-                () = self.services.stop.begun() => Ok(Err(LogEnd::HostStopping)),
+                () = self.services.stop.begun() => continue,
             };
             match next {
                 Err(_) => piece.push_str(": keep-alive\n\n"),

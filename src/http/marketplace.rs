@@ -1,5 +1,5 @@
-//! The marketplace over REST: looking for plugins, and the sources that list them (contract/rest.md §9). Installing one is
-//! an install by its `package_url`.
+//! The marketplace over REST: looking for plugins, and the sources that list them (contract/rest.md §9). Installing one
+//! is an install by its `package_url`.
 
 use std::collections::BTreeMap;
 

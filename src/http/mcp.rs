@@ -1,8 +1,8 @@
 //! `/mcp`: plugins' tools for clients of the Model Context Protocol, over its streamable HTTP transport.
 //!
-//! The protocol is rmcp's; here are the route, who may ask, and the way between actix-web's types and those of the `http`
-//! crate. Bodies are read and bounded as everywhere and handed over whole; answers that are streams are passed on piece by
-//! piece. `server` answers, `sessions` bounds. docs/decisions/0024-mcp.md.
+//! The protocol is rmcp's; here are the route, who may ask, and the way between actix-web's types and those of the
+//! `http` crate. Bodies are read and bounded as everywhere and handed over whole; answers that are streams are passed
+//! on piece by piece. `server` answers, `sessions` bounds. docs/decisions/0024-mcp.md.
 
 mod origin;
 mod refused;
@@ -108,6 +108,9 @@ async fn serve(
     let bounds = Bounds::new(services.limits.mcp_message_bytes, &services.timing);
     let body = body::whole(&request, payload, bounds).await?;
     let needs = if request.method() == Method::POST { needs(&request, &body)? } else { Needs::Nothing };
+    if services.stop.has_begun() {
+        return Err(ApiError::Stopping);
+    }
     if needs == Needs::Session
         && let Some(refusal) = misread_beginning(&body)
     {
@@ -153,8 +156,8 @@ fn needs(request: &HttpRequest, body: &[u8]) -> Result<Needs, Refused> {
     })
 }
 
-/// The answer to an `initialize` with params that are not its own. The library takes one for some other request, and asks
-/// for the session that it was to begin.
+/// The answer to an `initialize` with params that are not its own. The library takes one for some other request, and
+/// asks for the session that it was to begin.
 fn misread_beginning(body: &[u8]) -> Option<ServerJsonRpcMessage> {
     let message: ClientJsonRpcMessage = serde_json::from_slice(body).ok()?;
     match message.into_request()? {
@@ -197,8 +200,8 @@ impl fmt::Debug for Mcp {
 }
 
 impl Mcp {
-    /// Serves the tools of these plugins until the host stops. Must be called on a tokio runtime, which must outlive the
-    /// server: sessions are worked on there.
+    /// Serves the tools of these plugins until the host stops. Must be called on a tokio runtime, which must outlive
+    /// the server: sessions are worked on there.
     pub fn start(
         registry: &RegistryHandle,
         platform: &Platform,
@@ -234,9 +237,6 @@ impl Mcp {
 
     /// The call belongs to its client's connection: dropped, it is cancelled.
     async fn answer(&self, message: Request<Full<Bytes>>, needs: Needs) -> Result<HttpResponse, ApiError> {
-        if self.desk.stop.has_begun() {
-            return Err(ApiError::Stopping);
-        }
         let (listens, ends) = (message.method() == ::http::Method::GET, message.method() == ::http::Method::DELETE);
         let seat = if needs == Needs::Nothing { None } else { Some(self.sessions.sit()?) };
         let (for_session, for_stream) = if needs == Needs::Session { (seat, None) } else { (None, seat) };

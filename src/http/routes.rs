@@ -16,8 +16,8 @@ use super::{
     trust, ui, upgrade, user_state, vault, webhooks, ws,
 };
 
-/// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first, and
-/// fixed words before `{id}`.
+/// The routes of the host and its plugins, in the order in which paths are tried: what is asked for most comes first,
+/// and fixed words before `{id}`.
 static HOST: &[&[Endpoint]] = &[
     webhooks::ROUTES,
     actions::ROUTES,

@@ -24,8 +24,8 @@ impl OperatorToken {
         Self(Sha256::digest(token.expose_secret()).into())
     }
 
-    /// Who sent this. A client that opens a WebSocket may say its token in the query, since browsers cannot set headers there
-    /// (platform-rest.md §1); nobody else may, for addresses are written down in many places.
+    /// Who sent this. A client that opens a WebSocket may say its token in the query, since browsers cannot set headers
+    /// there (platform-rest.md §1); nobody else may, for addresses are written down in many places.
     pub fn principal_of(&self, headers: &HeaderMap, query: &str) -> Principal {
         let upgrades = headers.get(header::UPGRADE).is_some_and(|to| to.as_bytes().eq_ignore_ascii_case(b"websocket"));
         if !upgrades || headers.contains_key(header::AUTHORIZATION) {

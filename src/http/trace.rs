@@ -33,7 +33,8 @@ where
     Answer: Future<Output = Result<ServiceResponse<B>, Error>>,
 {
     let mut text = Uuid::encode_buffer();
-    // Without a counter that all workers share.
+    // Without a counter that all workers share: ids of one millisecond have no order, and nobody reads a time out of
+    // them.
     let id: &str = Uuid::new_v7(Timestamp::now(NoContext)).hyphenated().encode_lower(&mut text);
     let principal = gate::identify(&request);
     let span = tracing::info_span!("request", request.id = %id, principal = %principal);

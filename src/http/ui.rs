@@ -1,8 +1,9 @@
-//! Files of plugins' user interfaces (contract/rest.md §5): `/api/plugins/{id}/bundle` and `/api/plugins/{id}/ui/{path}`.
+//! Files of plugins' user interfaces (contract/rest.md §5): `/api/plugins/{id}/bundle` and
+//! `/api/plugins/{id}/ui/{path}`.
 //!
 //! Which files those are is `domain::ui_file`'s decision; finding and keeping them is `store::ui_files`'s. Here are the
-//! order of checks and HTTP's own matters: versions, parts, and what a browser may make of the answer. No plugin process
-//! is asked.
+//! order of checks and HTTP's own matters: versions, parts, and what a browser may make of the answer. No plugin
+//! process is asked.
 
 use actix_web::{
     HttpRequest, HttpResponse, HttpResponseBuilder, ResponseError,

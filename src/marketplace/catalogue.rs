@@ -1,5 +1,5 @@
-//! The indexes of the sources, in memory. Each is fetched once however many ask, some at a time, and not again before it is
-//! old; one that cannot be had leaves what was there.
+//! The indexes of the sources, in memory. Each is fetched once however many ask, some at a time, and not again before
+//! it is old; one that cannot be had leaves what was there.
 
 use std::{
     collections::HashMap,
@@ -115,8 +115,8 @@ impl Catalogue {
         Self { inner: Arc::new(inner) }
     }
 
-    /// How these sources are, which are all there are; one that is not enabled is not asked. What is not known, too old, or
-    /// wanted `anew`, is fetched first, as far as it comes in time.
+    /// How these sources are, which are all there are; one that is not enabled is not asked. What is not known, too
+    /// old, or wanted `anew`, is fetched first, as far as it comes in time.
     pub async fn look(&self, sources: &[Source], anew: bool) -> Vec<Health> {
         let fetches = {
             let mut shelves = self.inner.shelves();
@@ -169,8 +169,8 @@ impl Inner {
     async fn restock(&self, source: &Source) {
         let read = self.read(&source.url).await;
         let mut shelves = self.shelves();
-        // A look with an older list of sources may have taken the shelf away, and somebody waits for what was on it: a package
-        // is held against it. The shelf of a source that is really gone goes with the next look.
+        // A look with an older list of sources may have taken the shelf away, and somebody waits for what was on it: a
+        // package is held against it. The shelf of a source that is really gone goes with the next look.
         let shelf = shelves.entry(source.id.clone()).or_default();
         shelf.fetching = None;
         shelf.looked = Some(Instant::now());

@@ -1,9 +1,9 @@
-//! Looks for newer versions of what is installed, tells the operator of them, and installs those that may be installed while
-//! nobody looks.
+//! Looks for newer versions of what is installed, tells the operator of them, and installs those that may be installed
+//! while nobody looks.
 //!
-//! `domain::marketplace::plan` decides what becomes of an offer, `domain::consent` which package will do. A round comes when
-//! the plugins were started, with time, and when somebody asks for it. A package that was refused is judged again by the next
-//! round: what was in the way may be gone.
+//! `domain::marketplace::plan` decides what becomes of an offer, `domain::consent` which package will do. A round comes
+//! when the plugins were started, with time, and when somebody asks for it. A package that was refused is judged again
+//! by the next round: what was in the way may be gone.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -50,8 +50,8 @@ impl Agents {
         Ok(agents.into_iter().map(known).collect())
     }
 
-    /// A page of the instance's profiles (those of one workspace are left out): agents in display order, then the oldest
-    /// profile first.
+    /// A page of the instance's profiles (those of one workspace are left out): agents in display order, then the
+    /// oldest profile first.
     pub async fn profiles(&self, scope: &Scope, page: &PageRequest) -> Result<Page<AgentProfile>, PlatformError> {
         self.store.agent_profiles(scope, page).await
     }
@@ -61,8 +61,8 @@ impl Agents {
         self.store.find(scope, id).await
     }
 
-    /// Makes an agent known, or changes its name and place. One that is not there has no version that could be expected.
-    /// Its profiles follow: tells `agent_profile.updated` of each that shows another name now.
+    /// Makes an agent known, or changes its name and place. One that is not there has no version that could be
+    /// expected. Its profiles follow: tells `agent_profile.updated` of each that shows another name now.
     pub async fn register(
         &self,
         by: &By,
@@ -135,8 +135,8 @@ impl Agents {
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
-    /// Changes the fields that the patch names, then these entries of its settings. Tells `agent_profile.updated`; nothing
-    /// when nothing changes.
+    /// Changes the fields that the patch names, then these entries of its settings. Tells `agent_profile.updated`;
+    /// nothing when nothing changes.
     pub async fn update_profile(
         &self,
         by: &By,

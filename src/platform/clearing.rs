@@ -1,6 +1,6 @@
 //! Deleting what is too large for one transaction. One statement for all of it would take longer than
-//! `timing.database_timeout`, and on SQLite nobody else could write while it runs: so what it holds goes first, a little at
-//! a time, and others write between two transactions.
+//! `timing.database_timeout`, and on SQLite nobody else could write while it runs: so what it holds goes first, a
+//! little at a time, and others write between two transactions.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -59,9 +59,9 @@ pub(super) async fn round(
     store.write(scope, None, work).await
 }
 
-/// Deletes by `work`, which looks whether it may and then whether it can ([`refuse_large`]); as long as it cannot, the holder
-/// is emptied a little. From then on the deletion is begun: `work` is told so, and refuses nothing that has changed since,
-/// because what was in the holder is lost already. The key of `by` is used up when it is done.
+/// Deletes by `work`, which looks whether it may and then whether it can ([`refuse_large`]); as long as it cannot, the
+/// holder is emptied a little. From then on the deletion is begun: `work` is told so, and refuses nothing that has
+/// changed since, because what was in the holder is lost already. The key of `by` is used up when it is done.
 pub(super) async fn delete<T, F>(
     store: &PlatformStore,
     by: &By,

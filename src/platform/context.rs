@@ -30,8 +30,8 @@ fn or(misplaced: Misplaced) -> impl FnOnce(PlatformError) -> PlaceError {
 }
 
 impl Platform {
-    /// Finds what is wanted, as far as the scope sees it. What it says is true when it is read; a thing may be gone a moment
-    /// later.
+    /// Finds what is wanted, as far as the scope sees it. What it says is true when it is read; a thing may be gone a
+    /// moment later.
     pub async fn place(&self, scope: &Scope, wanted: &Wanted) -> Result<Place, PlaceError> {
         match wanted {
             Wanted::Nowhere => Ok(Place::default()),

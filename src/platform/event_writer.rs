@@ -122,8 +122,8 @@ impl EventWriter {
         self.write(event, None).await.map(|(id, _)| id)
     }
 
-    /// Does a write and publishes the event that tells of it, both or neither. The write's stamp when both are committed;
-    /// none when the write did not pass.
+    /// Does a write and publishes the event that tells of it, both or neither. The write's stamp when both are
+    /// committed; none when the write did not pass.
     pub async fn publish_with(&self, event: NewEvent, write: EntryWrite) -> Result<Option<Stamp>, WriteError> {
         self.bus.check(event.payload.as_ref())?;
         self.write(event, Some(write)).await.map(|(_, stamp)| stamp)

@@ -1,5 +1,5 @@
-//! Tokens with which git asks for credentials: the operator makes one for one session and one repository of its task, and
-//! it is good until it expires, is revoked, or the session is over or gone.
+//! Tokens with which git asks for credentials: the operator makes one for one session and one repository of its task,
+//! and it is good until it expires, is revoked, or the session is over or gone.
 
 use std::time::Duration;
 

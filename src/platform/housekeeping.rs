@@ -1,8 +1,8 @@
 //! Deleting what is kept for a time only: old events of the log, old idempotency keys and tokens of git; and what is
 //! left of workspaces, tasks and sessions whose deletion was cut off.
 //!
-//! A round comes with time, and early when much was written to the log or for idempotency keys: whoever writes fast must
-//! not fill the disk between two rounds.
+//! A round comes with time, and early when much was written to the log or for idempotency keys: whoever writes fast
+//! must not fill the disk between two rounds.
 
 use std::time::Duration;
 
@@ -109,9 +109,9 @@ impl Housekeeping {
         Ok(until > published)
     }
 
-    /// Goes on with deletions of tasks and sessions that were begun, by an earlier host or by a request that was cut off.
-    /// One in which something was deleted within the interval is left to whoever waits for it. One that fails keeps no
-    /// other one waiting.
+    /// Goes on with deletions of tasks and sessions that were begun, by an earlier host or by a request that was cut
+    /// off. One in which something was deleted within the interval is left to whoever waits for it. One that fails
+    /// keeps no other one waiting.
     async fn finish_deletions(&self, now: OffsetDateTime) -> Result<(), PlatformError> {
         let (tasks, sessions) = (Tasks::new(self.store.clone()), Sessions::new(self.store.clone()));
         for unfinished in self.store.unfinished_deletions(now - self.interval).await? {

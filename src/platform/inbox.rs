@@ -1,9 +1,9 @@
-//! The operator's inbox: [`Inbox`] is for reading it, [`Keeper`] follows the lifecycle events of plugins and keeps one item
-//! for each incident.
+//! The operator's inbox: [`Inbox`] is for reading it, [`Keeper`] follows the lifecycle events of plugins and keeps one
+//! item for each incident.
 //!
-//! The keeper loses no incident: news wait in a bounded line while the database is down and are written in order when it
-//! is back. News beyond the bound are replaced by a look at how the plugins stand. The same look, at the start, finds
-//! what began and ended while no host ran.
+//! The keeper loses no incident: news wait in a bounded line while the database is down and are written in order when
+//! it is back. News beyond the bound are replaced by a look at how the plugins stand. The same look, at the start,
+//! finds what began and ended while no host ran.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

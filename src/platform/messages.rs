@@ -55,8 +55,8 @@ impl Messages {
         Self { store }
     }
 
-    /// A page of messages, the oldest first, ids in order; or exactly the other way round. [`Message::content`] is what a
-    /// plugin may see of each.
+    /// A page of messages, the oldest first, ids in order; or exactly the other way round. [`Message::content`] is what
+    /// a plugin may see of each.
     pub async fn list(
         &self,
         scope: &Scope,

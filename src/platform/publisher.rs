@@ -1,8 +1,8 @@
 //! The one reader of the event log that feeds the bus, in the order of the commits.
 //!
-//! It is woken by each change of this host and looks by itself now and then. How far it has come is saved at most once a
-//! `timing.event_poll` and at the stop: after a crash the events of that time are published again, with their ids, and
-//! none is lost.
+//! It is woken by each change of this host and looks by itself now and then. How far it has come is saved at most once
+//! a `timing.event_poll` and at the stop: after a crash the events of that time are published again, with their ids,
+//! and none is lost.
 
 use std::{sync::Arc, time::Duration};
 

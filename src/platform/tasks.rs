@@ -93,8 +93,8 @@ impl Tasks {
         self.store.tasks(scope, filter, page).await
     }
 
-    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number. A part
-    /// may have fewer rows than it was asked for, since its bytes are bounded: its cursor leads on from there.
+    /// A part of the same list by its number, and how many tasks the whole list has. The cost grows with the number. A
+    /// part may have fewer rows than it was asked for, since its bytes are bounded: its cursor leads on from there.
     pub async fn list_at(
         &self,
         scope: &Scope,
@@ -141,16 +141,16 @@ impl Tasks {
         self.store.session_summaries(scope, ids).await
     }
 
-    /// A new task (host-data.md §6.1). Tells `task.created`, and `repository.created` of a remote that was not known. An
-    /// agent is not started: the log says so, and the edges do by [`NO_AGENTS`].
+    /// A new task (host-data.md §6.1). Tells `task.created`, and `repository.created` of a remote that was not known.
+    /// An agent is not started: the log says so, and the edges do by [`NO_AGENTS`].
     pub async fn create(&self, by: &By, new: &NewTask) -> Result<Created, PlatformError> {
         new.check()?;
         let looked = self.store.destination(&by.scope, &new.workspace_id, &new.workflow_id).await?;
         self.create_at(by, new, looked).await
     }
 
-    /// As [`Self::create`], which has looked where the task goes. What closes after that look may still take the task, as if
-    /// it had come just before; what is gone does not.
+    /// As [`Self::create`], which has looked where the task goes. What closes after that look may still take the task,
+    /// as if it had come just before; what is gone does not.
     pub(super) async fn create_at(
         &self,
         by: &By,
@@ -219,8 +219,8 @@ impl Tasks {
     }
 
     /// Deletes a task with its sessions; its parts too (`cascade`), or they become tasks of their own. Tells
-    /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent. `expected` is looked
-    /// at once: what changes while very many messages go does not end the deletion.
+    /// `task.deleted` of each that is gone, parts first, and `task.updated` of each that lost its parent. `expected` is
+    /// looked at once: what changes while very many messages go does not end the deletion.
     pub async fn delete(&self, by: &By, id: &str, cascade: bool, expected: Option<i64>) -> Result<(), PlatformError> {
         self.delete_by(by, id, cascade, expected, ROWS).await
     }
@@ -267,8 +267,8 @@ impl Tasks {
     }
 
     /// Deletes the tasks of a tree that the plugin made, all or none; their ids, parts first. No such root: none. Tells
-    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own and keeps
-    /// what it has.
+    /// `task.deleted` of each. Somebody else's part that comes while very many messages go becomes a task of its own
+    /// and keeps what it has.
     pub async fn delete_owned_tree(
         &self,
         scope: &Scope,
@@ -281,8 +281,8 @@ impl Tasks {
         self.remove_owned(&by, begun, root, &tag).await
     }
 
-    /// Whether the deletion was begun. Another one of the same task is finished before: who deletes a task alone after a deletion
-    /// with its parts was cut off would keep parts with some of their messages.
+    /// Whether the deletion was begun. Another one of the same task is finished before: who deletes a task alone after
+    /// a deletion with its parts was cut off would keep parts with some of their messages.
     async fn begun(&self, holder: Holder<'_>) -> Result<Begun, PlatformError> {
         match clearing::earlier(&self.store, holder).await? {
             Earlier::None => return Ok(Begun::NOT_YET),
@@ -341,8 +341,8 @@ async fn resolved(
     Ok(resolved)
 }
 
-/// The repository of a provider in a workspace, added when it is not there. Whoever adds one holds the workspace, so that
-/// two writers do not add the same.
+/// The repository of a provider in a workspace, added when it is not there. Whoever adds one holds the workspace, so
+/// that two writers do not add the same.
 async fn repository_of(work: &Work, workspace_id: &str, fields: RepositoryFields) -> Result<Repository, PlatformError> {
     if let Some(known) = work.repository_of_provider(workspace_id, &fields).await? {
         return Ok(known);
@@ -354,7 +354,8 @@ async fn repository_of(work: &Work, workspace_id: &str, fields: RepositoryFields
     }
 }
 
-/// A workspace that was there when it was looked at, locked. When it has gone since, the work is done again, and looks again.
+/// A workspace that was there when it was looked at, locked. When it has gone since, the work is done again, and looks
+/// again.
 async fn held(work: &Work, id: &str) -> Result<Workspace, PlatformError> {
     let gone = || DbFault::Conflict(format!("workspace \"{id}\" has just been deleted"));
     Ok(work.find::<Workspace>(id).await?.ok_or_else(gone)?)

@@ -1,8 +1,8 @@
 //! What plugins keep in the browser for each user (contract/rest.md §8): the entries, and telling of their changes.
 //!
 //! A change is in the event log when it is answered, as `plugin.user-state.updated` with the user and never with the
-//! value. A written value goes into the database in the transaction of its event, together with what others write just then.
-//! Who wants to show it to that user's connections follows the bus ([`EventBusHandle::listen`] with
+//! value. A written value goes into the database in the transaction of its event, together with what others write just
+//! then. Who wants to show it to that user's connections follows the bus ([`EventBusHandle::listen`] with
 //! [`user_state::SUBJECT`]); plugins that subscribe to the subject get it as the contract has it (events.md §8).
 //!
 //! [`EventBusHandle::listen`]: crate::actors::events::EventBusHandle::listen

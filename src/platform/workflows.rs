@@ -188,7 +188,8 @@ impl Workflows {
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
-    /// Deletes a step without tasks. Tells `workflow_step.updated` of those that pulled from it, and `workflow_step.deleted`.
+    /// Deletes a step without tasks. Tells `workflow_step.updated` of those that pulled from it, and
+    /// `workflow_step.deleted`.
     pub async fn delete_step(&self, by: &By, id: &str, expected: Option<i64>) -> Result<(), PlatformError> {
         let work = |work: Work| async move {
             let (workflow, mut step) = step_with_workflow(&work, id).await?;

@@ -49,7 +49,8 @@ impl Workspaces {
         self.store.see_workspace(scope, id).await
     }
 
-    /// A new workspace with the default board. Tells `workspace.created`, `workflow.created` and `workflow_step.created`.
+    /// A new workspace with the default board. Tells `workspace.created`, `workflow.created` and
+    /// `workflow_step.created`.
     pub async fn create(&self, by: &By, draft: &WorkspaceDraft) -> Result<Workspace, PlatformError> {
         let id = &new_id();
         let work = |work: Work| async move {
@@ -87,13 +88,13 @@ impl Workspaces {
         self.store.write(&by.scope, by.once.as_ref(), work).await
     }
 
-    /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which speaks
-    /// for all that goes with it.
+    /// Deletes a workspace with everything in it; `confirm_name` must be its name. Tells `workspace.deleted`, which
+    /// speaks for all that goes with it.
     ///
     /// One with few rows goes in one transaction. Of a large one the tasks go first (`clearing`), each told by its
-    /// `task.deleted`; it is marked before, takes no new tasks and no changes from then on, and is told of as deleted when
-    /// it is gone. It is not hidden meanwhile: that would cost every read a look at whose each row is, for something that
-    /// happens seldom and takes seconds. What a host that ends leaves of it the next one deletes
+    /// `task.deleted`; it is marked before, takes no new tasks and no changes from then on, and is told of as deleted
+    /// when it is gone. It is not hidden meanwhile: that would cost every read a look at whose each row is, for
+    /// something that happens seldom and takes seconds. What a host that ends leaves of it the next one deletes
     /// ([`Self::finish_deletions`]), and so does the same request.
     pub async fn delete(
         &self,

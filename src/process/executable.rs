@@ -1,8 +1,9 @@
 //! Whether an executable is still the one that was installed.
 //!
-//! Owns the digest of the file that is about to be executed, and the memory of verdicts: hashing tens of megabytes costs
-//! as much as starting the process. A verdict holds for a file with the same device, inode, size and times of content
-//! and inode; nobody can set the latter back. What follows for an operator: docs/operations.md, "Who signed this".
+//! Owns the digest of the file that is about to be executed, and the memory of verdicts: hashing tens of megabytes
+//! costs as much as starting the process. A verdict holds for a file with the same device, inode, size and times of
+//! content and inode; nobody can set the latter back. What follows for an operator: docs/operations.md, "Who signed
+//! this".
 
 use std::{
     collections::HashMap,
@@ -120,8 +121,8 @@ pub struct Executables {
 
 impl Executables {
     /// Compares the file with the digest on record; without one, any file will do. What comes back is open: whoever
-    /// executes the descriptor executes what was verified. Blocks: reads the whole file, unless it is the one that was read
-    /// before.
+    /// executes the descriptor executes what was verified. Blocks: reads the whole file, unless it is the one that was
+    /// read before.
     ///
     /// # Errors
     /// [`ExecutableError`]

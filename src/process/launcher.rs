@@ -65,8 +65,8 @@ impl GoPluginLauncher {
         let abort = request.abort.cancelled_owned();
         let launched = host::launch_unless(abort, &self.forker, spec, self.timing, request.host_service, sink).await;
         let plugin = launched.map_err(failure)?;
-        // What was verified is what the kernel took: it was executed by its descriptor. Left are a file that was written to
-        // in place before the kernel forbade it, and a script, which its interpreter opened by the path.
+        // What was verified is what the kernel took: it was executed by its descriptor. Left are a file that was
+        // written to in place before the kernel forbade it, and a script, which its interpreter opened by the path.
         let executed = tokio::fs::metadata(&request.executable).await;
         if !executed.is_ok_and(|metadata| Identity::of(&metadata) == verified.identity) {
             plugin.kill();
@@ -167,8 +167,8 @@ impl PluginProcess for Process {
     }
 }
 
-/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode. Its parent, the
-/// plugin's own folder, is not made: an uninstall that overtook the start has removed it for good.
+/// Readable by others, as existing plugins find it (lifecycle.md §5); an existing folder keeps its mode. Its parent,
+/// the plugin's own folder, is not made: an uninstall that overtook the start has removed it for good.
 fn make_data_dir(path: &Path) -> Result<(), LaunchFailure> {
     match DirBuilder::new().mode(0o755).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(LaunchFailure::Passing(format!(

@@ -33,8 +33,7 @@ impl OpenFiles {
         let now = match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
             Ok(()) => maximum,
             Err(error) => {
-                let hard = shown(maximum);
-                tracing::warn!(%error, hard, "the limit of open files cannot be raised to the hard one: lower that one");
+                tracing::warn!(%error, hard = maximum, "the limit of open files cannot be raised to the hard one: lower that one");
                 found
             }
         };
@@ -46,9 +45,9 @@ impl OpenFiles {
         self.now.is_none_or(|most| most >= needed)
     }
 
-    /// Tells the operator of the limit.
+    /// Tells the operator of the limit; one that is not told is none.
     pub fn tell(self, needed: u64) {
-        let (most, found) = (shown(self.now), shown(self.found));
+        let Self { found, now: most } = self;
         match self.suffices(needed) {
             true => tracing::info!(most, found, needed, "files that may be open"),
             false => tracing::warn!(
@@ -60,10 +59,6 @@ impl OpenFiles {
             ),
         }
     }
-}
-
-fn shown(limit: Option<u64>) -> String {
-    limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
 }
 
 /// Files that may be open when every connection is taken and so many plugins run.

@@ -203,8 +203,8 @@ mod tests {
     #[tokio::test]
     async fn a_stopped_process_is_killed_too() {
         let home = HomeId::derive(b"stopped", 0, 0);
-        // Stopped before it has become `sleep`, the child would keep the pipe that `orphans` reads open. In a session of
-        // its own, since the kernel ends the stopped processes of a group that loses its shell.
+        // Stopped before it has become `sleep`, the child would keep the pipe that `orphans` reads open. In a session
+        // of its own, since the kernel ends the stopped processes of a group that loses its shell.
         let script = "setsid sleep 600 >&- 2>&- & echo $!; \
                       until grep -q sleep /proc/$!/comm; do :; done; kill -STOP $!";
         let marked = orphans(&home, script);

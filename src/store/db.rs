@@ -168,8 +168,8 @@ impl Db {
 
     /// Runs one piece of database work, the wait for a connection included. Work that lost its connection
     /// ([`DbFault::Lost`]) is done again after `timing.database_retry`, all within `timing.database_timeout`: a restart
-    /// of the server is a wait, not an error. Work that met other rows than it needs ([`DbFault::Conflict`]) looks again at
-    /// once, a few times; then the fault is told as it is.
+    /// of the server is a wait, not an error. Work that met other rows than it needs ([`DbFault::Conflict`]) looks
+    /// again at once, a few times; then the fault is told as it is.
     ///
     /// The work must be repeatable: a read, or one transaction that leaves the same rows when it is done twice. A
     /// commit whose answer was lost may have taken effect.

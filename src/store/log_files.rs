@@ -157,8 +157,8 @@ impl LogFiles {
         }
     }
 
-    /// The newest lines of a plugin that an earlier host wrote, at most `limit`, oldest first. Lines that cannot be read
-    /// are left out: this is a help for people, not a record. Blocks.
+    /// The newest lines of a plugin that an earlier host wrote, at most `limit`, oldest first. Lines that cannot be
+    /// read are left out: this is a help for people, not a record. Blocks.
     pub fn newest(&self, id: &PluginId, limit: usize) -> Vec<LogLine> {
         LogFolder::new(&self.shared.root, id).newest(limit, self.shared.file_bytes)
     }

@@ -1,8 +1,8 @@
-//! The marketplace in the database: its sources, and whether plugins are updated automatically when their record does not
-//! say.
+//! The marketplace in the database: its sources, and whether plugins are updated automatically when their record does
+//! not say.
 //!
-//! Which addresses are lawful is `domain::marketplace`'s decision. Every call leaves the same rows when it is done twice, so
-//! all of them are repeated when their connection is lost (`Db::repeat`).
+//! Which addresses are lawful is `domain::marketplace`'s decision. Every call leaves the same rows when it is done
+//! twice, so all of them are repeated when their connection is lost (`Db::repeat`).
 
 use sea_orm::{
     ActiveModelTrait, ActiveValue::Set, ColumnTrait, DbErr, EntityTrait, IntoActiveModel, PaginatorTrait, QueryFilter,
@@ -107,7 +107,8 @@ impl MarketplaceStore {
         self.db.repeat(work).await
     }
 
-    /// Gives a source another name, asks it or does not; `None` leaves it as it is. Answers with the source as it is then.
+    /// Gives a source another name, asks it or does not; `None` leaves it as it is. Answers with the source as it is
+    /// then.
     ///
     /// # Errors
     /// [`SourceStoreError::NotFound`].
@@ -149,8 +150,8 @@ impl MarketplaceStore {
         self.db.repeat(work).await
     }
 
-    /// Writes what the settings say of the built-in source: where it is, or that there is none. Whether it is asked stays
-    /// the operator's word; a source of the same address that the operator has added becomes the built-in one.
+    /// Writes what the settings say of the built-in source: where it is, or that there is none. Whether it is asked
+    /// stays the operator's word; a source of the same address that the operator has added becomes the built-in one.
     pub async fn set_builtin(&self, url: Option<&str>, now: OffsetDateTime) -> Result<(), SourceStoreError> {
         let work = async || {
             let transaction = self.db.begin_write().await?;

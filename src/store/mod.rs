@@ -1,8 +1,8 @@
 //! What the host keeps, on disk and in the database. Rows and file formats stay inside; the rest of the host sees
 //! domain types.
 //!
-//! Layout on disk (contract/manifest.md §10): `<id>.yml`, `<id>.config.yml`, `<id>/<version>/`, `<id>/data/`; names that
-//! start with a dot are the host's own: `.staging/`, `.tmp-*`, `.removing-*`. Decisions are `domain`'s; order and
+//! Layout on disk (contract/manifest.md §10): `<id>.yml`, `<id>.config.yml`, `<id>/<version>/`, `<id>/data/`; names
+//! that start with a dot are the host's own: `.staging/`, `.tmp-*`, `.removing-*`. Decisions are `domain`'s; order and
 //! locking are the registry's: for one id there is one writer at a time.
 
 pub mod admin_token;

@@ -1,7 +1,7 @@
 //! The trusted keys on disk, `<home>/trust/<name>.pub` (`domain::trust` has the format).
 //!
-//! Read anew each time, so that what an operator changes by hand counts at once. A file that is no trusted key is skipped
-//! and told: less is trusted then, never more. All functions block: call them on a blocking thread.
+//! Read anew each time, so that what an operator changes by hand counts at once. A file that is no trusted key is
+//! skipped and told: less is trusted then, never more. All functions block: call them on a blocking thread.
 
 use std::{
     path::PathBuf,

@@ -3,8 +3,8 @@
 //!
 //! A write is one statement that holds all of its conditions: that nobody wrote since the version the writer has seen,
 //! and that the quota has room. Of two writers who saw the same version the database lets one through, however close
-//! they come; nobody meets "database is locked", and nothing is read first that may be old by the time of the write. It is
-//! done in the transaction that writes of it into the event log (`platform::event_writer`).
+//! they come; nobody meets "database is locked", and nothing is read first that may be old by the time of the write. It
+//! is done in the transaction that writes of it into the event log (`platform::event_writer`).
 //! Calls are repeated when their connection is lost (`Db::repeat`): a write that took effect before the answer was lost
 //! finds its own stamp and counts as done.
 
@@ -37,9 +37,9 @@ pub const ENTRY_BYTES: usize = 64;
 const GET: &str = r#"SELECT "value", "updated_at" FROM "plugin_user_state" WHERE "plugin_id" = $1 AND "user_id" = $2
     AND "scope" = $3 AND "scope_id" = $4 AND "key" = $5"#;
 
-/// Writes one entry, if nobody wrote after $10 and the user's entries together have at most $9 bytes then; an entry that
-/// does not grow always has room. Its stamp grows even when the clock goes back. No row comes back when a condition is
-/// not met. Public for the bench, which runs it without the host around it.
+/// Writes one entry, if nobody wrote after $10 and the user's entries together have at most $9 bytes then; an entry
+/// that does not grow always has room. Its stamp grows even when the clock goes back. No row comes back when a
+/// condition is not met. Public for the bench, which runs it without the host around it.
 pub const PUT: &str = r#"INSERT INTO "plugin_user_state"
     ("plugin_id", "user_id", "scope", "scope_id", "key", "value", "size_bytes", "updated_at")
     SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE $7 <= $9 - COALESCE((SELECT SUM("size_bytes") FROM "plugin_user_state"

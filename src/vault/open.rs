@@ -78,8 +78,8 @@ impl Vault {
         Ok(vault)
     }
 
-    /// Ends a start with a wrong or missing key before a schema step is applied, which an older host, started again with
-    /// the right key, would not know. A schema that is older than the vault has nothing to prove.
+    /// Ends a start with a wrong or missing key before a schema step is applied, which an older host, started again
+    /// with the right key, would not know. A schema that is older than the vault has nothing to prove.
     pub async fn refuse_foreign_key(db: &Db, source: &KeySource) -> Result<(), VaultOpenError> {
         let Ok((check, entries)) = look(db).await else { return Ok(()) };
         let reading = source.clone();

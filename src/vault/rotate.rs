@@ -77,9 +77,9 @@ pub enum RotateError {
 }
 
 impl Vault {
-    /// Changes the key to `new`, or to a random one, and seals every secret anew. Other calls go on meanwhile. A rotation
-    /// that was not finished is finished first, with the key it began with, and is all that is done unless `new` is
-    /// another one: the file never holds more than two keys, however often a damaged entry makes it fail.
+    /// Changes the key to `new`, or to a random one, and seals every secret anew. Other calls go on meanwhile. A
+    /// rotation that was not finished is finished first, with the key it began with, and is all that is done unless
+    /// `new` is another one: the file never holds more than two keys, however often a damaged entry makes it fail.
     ///
     /// # Errors
     /// [`RotateError`]; with [`RotateError::Unfinished`] the new key counts already.

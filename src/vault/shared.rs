@@ -1,7 +1,7 @@
 //! Secrets that the operator keeps, and the plugins that may reveal each.
 //!
-//! Values go in and come out only to a plugin that the operator chose (lifecycle.md §10, row 27): nothing here gives one
-//! to an operator.
+//! Values go in and come out only to a plugin that the operator chose (lifecycle.md §10, row 27): nothing here gives
+//! one to an operator.
 
 use std::collections::BTreeMap;
 

@@ -171,6 +171,16 @@ fn only_lines_outside_of_test_modules_count() {
 }
 
 #[test]
+fn comments_may_have_120_columns_and_strings_more() {
+    let (comment, string) = ("a".repeat(112), "a".repeat(150));
+    let lawful = format!("//! {}\n    /// {comment}\nconst A: &str = \"{string}\";\n", "é".repeat(116));
+    assert_eq!(rules::width(&Source::new("src/app.rs", &lawful)), [""; 0]);
+    let wide = format!("{lawful}    // {comment}bb\n");
+    let found = rules::width(&Source::new("src/app.rs", &wide));
+    fails(&found, "src/app.rs:4: a comment of more than 120 columns: break the line");
+}
+
+#[test]
 fn cfg_test_fails_before_anything_but_a_module() {
     let text = "#[cfg(test)] const A: u8 = 1;\n#[cfg(all(test, unix))] fn f() {}\n#[cfg(test)] pub(crate) mod fake;\n";
     let found = rules::cfg_test_only_before_modules(&Source::new("src/app.rs", text));

@@ -97,8 +97,8 @@ fn snippets(language: &str) -> Vec<String> {
     begun.map(|rest| rest.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// The template is built, packed and installed by the tests of the command line; the Rust snippet is a test of the SDK's
-/// documentation, the Python one of the Python SDK (test_docs.py).
+/// The template is built, packed and installed by the tests of the command line; the Rust snippet is a test of the
+/// SDK's documentation, the Python one of the Python SDK (test_docs.py).
 #[test]
 fn the_go_that_authors_are_shown_is_a_part_of_the_template() {
     let template = fs::read_to_string(root().join("templates/go/main.go.template")).expect("the template");

@@ -124,6 +124,11 @@ fn no_source_file_is_too_long() {
 }
 
 #[test]
+fn no_comment_is_too_wide() {
+    assert_none(&violations(&crates(), rules::width));
+}
+
+#[test]
 fn production_code_does_not_change_under_test() {
     assert_none(&violations(&crates(), rules::cfg_test_only_before_modules));
 }

@@ -95,6 +95,9 @@ pub const BANNED_DEPENDENCIES: [&str; 8] =
 /// Longest file, in lines outside of test modules.
 pub const MAX_LINES: usize = 500;
 
+/// Columns of a line, as in rustfmt.toml.
+const MAX_COLUMNS: usize = 120;
+
 /// The part that a module path below `crate` belongs to.
 fn part_of(module: &[String]) -> Option<&'static Part> {
     let first = module.first().map(String::as_str);
@@ -241,6 +244,13 @@ pub fn length(source: &Source<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![violation(source, 1, &format!("{lines} lines outside of tests, at most {MAX_LINES}: split it"))]
+}
+
+/// Comments are as narrow as the code, which rustfmt sees to.
+pub fn width(source: &Source<'_>) -> Vec<String> {
+    let wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > MAX_COLUMNS;
+    let text = format!("a comment of more than {MAX_COLUMNS} columns: break the line");
+    (1..).zip(source.text.lines()).filter(|(_, line)| wide(line)).map(|(at, _)| violation(source, at, &text)).collect()
 }
 
 /// Production types do not change under test.

@@ -64,8 +64,8 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Gives the project the versions and the build settings of the workspace, so that it needs no network and takes most of
-/// what is built already.
+/// Gives the project the versions and the build settings of the workspace, so that it needs no network and takes most
+/// of what is built already.
 fn lend_the_workspace(project: &Path) {
     fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).expect("the lock file is copied");
     let read = |path: PathBuf| -> toml::Table {

@@ -1,5 +1,5 @@
-//! Actions (contract/rest.md §7; field cases 24, 60, 63, 64, 66): every check in its order, what the plugin learns, what passes
-//! of its answer, and what waits for it.
+//! Actions (contract/rest.md §7; field cases 24, 60, 63, 64, 66): every check in its order, what the plugin learns,
+//! what passes of its answer, and what waits for it.
 
 use std::time::Duration;
 

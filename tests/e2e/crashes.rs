@@ -2,8 +2,8 @@
 //! what docs/runtime-semantics.md promises for that moment.
 //!
 //! One draw over all scenarios: every named moment of [`moments`] once, the others random delays; each is printed with
-//! the seed, and `KANDEV_TEST_SEED` sets another one. This file draws, kills and starts again; what a scenario prepares,
-//! commands and must find afterwards is in the file of its family.
+//! the seed, and `KANDEV_TEST_SEED` sets another one. This file draws, kills and starts again; what a scenario
+//! prepares, commands and must find afterwards is in the file of its family.
 
 mod folder;
 mod moments;
@@ -203,8 +203,8 @@ fn every_failpoint_of_the_sources_is_drawn() {
 }
 
 /// Moments at which another test kills. The first is met only when a package has the kept version's number
-/// (`upgrade::a_crash_while_a_package_takes_the_kept_versions_place…`), the second also whenever a plugin's status changes
-/// (`event_log::an_event_is_not_lost…`); the others are those of commands (tests/cli/backup.rs).
+/// (`upgrade::a_crash_while_a_package_takes_the_kept_versions_place…`), the second also whenever a plugin's status
+/// changes (`event_log::an_event_is_not_lost…`); the others are those of commands (tests/cli/backup.rs).
 const ELSEWHERE: [&str; 7] = [
     "upgrade.set_aside",
     "events.appended",

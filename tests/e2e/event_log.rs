@@ -1,5 +1,5 @@
-//! The event log: all events in one order, and between two hosts: what the one committed and did not publish, the next one
-//! does.
+//! The event log: all events in one order, and between two hosts: what the one committed and did not publish, the next
+//! one does.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Every paged list of the Host service as a Go plugin walks it: while rows come at both ends of its order, and when its
-//! rows are large (wire.md §3.2).
+//! Every paged list of the Host service as a Go plugin walks it: while rows come at both ends of its order, and when
+//! its rows are large (wire.md §3.2).
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,8 @@ use crate::{
 const PAGE: usize = 7;
 const OLD: usize = 24;
 
-/// A paged list: its call, the field of its answer, the field with a row's id, the table and what comes first in its order.
+/// A paged list: its call, the field of its answer, the field with a row's id, the table and what comes first in its
+/// order.
 struct Paged(&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const LISTS: [Paged; 9] = [

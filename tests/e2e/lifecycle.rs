@@ -299,8 +299,8 @@ fn looping(id: &str) -> Package {
     Package::of(Guest::Rust, id, "1.0.0").switches(&json!({"exit_after_handshake_ms": 100}))
 }
 
-/// Field case 21: ten crash-looping plugins while an operator clicks everything: the host stays up and every plugin ends in
-/// a lawful state.
+/// Field case 21: ten crash-looping plugins while an operator clicks everything: the host stays up and every plugin
+/// ends in a lawful state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn crash_loops_and_a_busy_operator_leave_every_plugin_in_a_lawful_state() {
     let host = Host::start_with(Settings::toml(FAST)).await;

@@ -1,4 +1,5 @@
-//! Live connections: what clients of `GET /ws` see of the real host (platform-rest.md §12; field cases 78, 80, 81 and 84).
+//! Live connections: what clients of `GET /ws` see of the real host (platform-rest.md §12; field cases 78, 80, 81 and
+//! 84).
 
 use std::{cell::Cell, collections::BTreeSet, time::Duration};
 
@@ -517,7 +518,8 @@ async fn fifty_publishers_at_once_reach_a_client_in_whole_frames() {
     assert_eq!(client.done("health.check", json!({})).await, json!({"status": "ok"}), "it is still open");
 }
 
-/// Field case 78: whoever follows first and then reads what there is misses nothing, and what is followed twice comes once.
+/// Field case 78: whoever follows first and then reads what there is misses nothing, and what is followed twice comes
+/// once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_opens_during_a_burst_has_every_message_and_none_is_told_twice() {
     let host = Host::start().await;

@@ -1,5 +1,5 @@
-//! The marketplace: sources, what they list, packages held against their digest, updates (contract/rest.md §9; field case
-//! 44). Indexes and packages come from a server on the loopback address.
+//! The marketplace: sources, what they list, packages held against their digest, updates (contract/rest.md §9; field
+//! case 44). Indexes and packages come from a server on the loopback address.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Agents' tools over the Model Context Protocol (`/mcp`), message by message: sessions, the list, calls and refusals, being
-//! told of changes, who may ask, bounds and the end. The official client has its own test, scripts/mcp.sh.
+//! Agents' tools over the Model Context Protocol (`/mcp`), message by message: sessions, the list, calls and refusals,
+//! being told of changes, who may ask, bounds and the end. The official client has its own test, scripts/mcp.sh.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! REST for the platform: every resource from its making to its end, on both databases (contract/platform-rest.md §3–8, 10).
+//! REST for the platform: every resource from its making to its end, on both databases (contract/platform-rest.md §3–8,
+//! 10).
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! Agents' tools over REST (contract/manifest.md §2, wire.md §2.1): the list, checked arguments and results, the deadline, the
-//! place where an agent works.
+//! Agents' tools over REST (contract/manifest.md §2, wire.md §2.1): the list, checked arguments and results, the
+//! deadline, the place where an agent works.
 
 use reqwest::Method;
 use serde_json::{Value, json};

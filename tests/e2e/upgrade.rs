@@ -1,5 +1,6 @@
 //! Another version over an installed one: consent, dry run, the way back, retention, the oldest host a plugin runs on
-//! (issue "Upgrade and consent"; contract/manifest.md §6–8 and §11, lifecycle.md §10 rows 24, 25, 38; field cases 45, 46).
+//! (issue "Upgrade and consent"; contract/manifest.md §6–8 and §11, lifecycle.md §10 rows 24, 25, 38; field cases 45,
+//! 46).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Action round trip of 1 kB at 32 connections, against an actix handler that makes the same gRPC call on the same channel.
+//! Action round trip of 1 kB at 32 connections, against an actix handler that makes the same gRPC call on the same
+//! channel.
 //!
 //! The handler is sent the body alone and knows the context; the host is sent the envelope, and verifies the workspace.
 

@@ -1,5 +1,5 @@
-//! A UI bundle of 200 kB, which the host has in memory, against nginx that serves the same file with as many workers. Both
-//! are programs of their own, and both write a line for each request.
+//! A UI bundle of 200 kB, which the host has in memory, against nginx that serves the same file with as many workers.
+//! Both are programs of their own, and both write a line for each request.
 
 use std::{fs, net::SocketAddr, slice};
 

@@ -1,5 +1,5 @@
-//! Tasks a second by POST /api/v1/tasks at 16 connections on SQLite: without subscribers against an actix handler with the
-//! same transaction, and with three subscribed plugins against none.
+//! Tasks a second by POST /api/v1/tasks at 16 connections on SQLite: without subscribers against an actix handler with
+//! the same transaction, and with three subscribed plugins against none.
 
 use kandev_host::{domain::platform::workspace::WorkspaceDraft, platform::By};
 

@@ -1,5 +1,5 @@
-//! A thousand live connections (`/ws`), each told of ten events a second for half a minute: what each of them takes of the
-//! host's anonymous memory, and the frames that were lost.
+//! A thousand live connections (`/ws`), each told of ten events a second for half a minute: what each of them takes of
+//! the host's anonymous memory, and the frames that were lost.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Anonymous memory of the host's own program under a steady mixed load for ten minutes or longer: its last third against
-//! its middle one. What grows without end shows here.
+//! Anonymous memory of the host's own program under a steady mixed load for ten minutes or longer: its last third
+//! against its middle one. What grows without end shows here.
 //!
 //! Four clients do the same work over and over: a task from its making to its end with a session, messages, commits and
 //! lists, an event, webhooks that call the host back, settings now and then. Three plugins are told of every task.
@@ -29,7 +29,8 @@ const MOST: f64 = 1.05;
 const CLIENTS: usize = 4;
 /// Every so many tasks of a client the settings of a plugin change, which starts it again.
 const SETTINGS: usize = 500;
-/// Events of the warm-up: more bytes than a reader's page cache has. Each fits into a page: what does not goes past the cache.
+/// Events of the warm-up: more bytes than a reader's page cache has. Each fits into a page: what does not goes past the
+/// cache.
 const FILLERS: usize = 5000;
 const FILLER_BYTES: usize = 2 << 10;
 /// Walks through them, more than there are readers.

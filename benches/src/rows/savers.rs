@@ -1,5 +1,5 @@
-//! Fifty parallel savers of one plugin's settings and fifty callers of SetState, for thirty seconds on SQLite: no answer
-//! may be the server's fault, and the last write of each must be kept.
+//! Fifty parallel savers of one plugin's settings and fifty callers of SetState, for thirty seconds on SQLite: no
+//! answer may be the server's fault, and the last write of each must be kept.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 

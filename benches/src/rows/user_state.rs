@@ -1,8 +1,8 @@
-//! Writes a second of what plugins keep for users, at 16 connections on SQLite, each with an entry of its own, against an
-//! actix handler with the same conditional statement.
+//! Writes a second of what plugins keep for users, at 16 connections on SQLite, each with an entry of its own, against
+//! an actix handler with the same conditional statement.
 //!
-//! Each write is conditional. The moment it names lies ahead, so that one body serves all of them; the statement compares it
-//! all the same.
+//! Each write is conditional. The moment it names lies ahead, so that one body serves all of them; the statement
+//! compares it all the same.
 
 use crate::{
     Options, Outcome, bare_user_state,

@@ -1,5 +1,5 @@
-//! Webhook relay, against an actix handler that makes the same gRPC call on the same channel: 1 kB at 32 connections, and
-//! 4 MiB, the most that a webhook takes whose manifest says nothing, at eight.
+//! Webhook relay, against an actix handler that makes the same gRPC call on the same channel: 1 kB at 32 connections,
+//! and 4 MiB, the most that a webhook takes whose manifest says nothing, at eight.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The signature over a webhook's raw body: `sha256=<hex of HMAC-SHA-256>`, as many git servers send it. Pure.
 //!
-//! It says who sent the body, not when: a request that somebody recorded can be sent again. Receivers that must act once
-//! need an id in the body.
+//! It says who sent the body, not when: a request that somebody recorded can be sent again. Receivers that must act
+//! once need an id in the body.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;

@@ -43,8 +43,8 @@ impl Health {
         self.serving.send_replace(serving);
     }
 
-    /// Asks `probe` at every ping from now on, and answers SERVING only when it says true (and `set_serving` did not say
-    /// otherwise). A ping takes as long as its probe; the host's deadline cuts both. The first probe stays.
+    /// Asks `probe` at every ping from now on, and answers SERVING only when it says true (and `set_serving` did not
+    /// say otherwise). A ping takes as long as its probe; the host's deadline cuts both. The first probe stays.
     pub fn set_probe<F, A>(&self, probe: F)
     where
         F: Fn() -> A + Send + Sync + 'static,

@@ -152,7 +152,8 @@ pub async fn serve_with_goodbye(
 }
 
 /// Runs for ever, so that the runtime always has a timer that is nearer than the deadlines that come with calls: for a
-/// timer before all others tokio wakes the thread that waits for the network, and without this each call's would be one.
+/// timer before all others tokio wakes the thread that waits for the network, and without this each call's would be
+/// one.
 async fn keep_pace() {
     let mut ticks = interval(PACE);
     loop {

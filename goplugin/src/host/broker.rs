@@ -1,7 +1,8 @@
 //! The host's side of go-plugin's broker: its services on id 1, on a socket of their own.
 //!
-//! Owns announcing and keeping the broker stream open; the socket's server is `crate::serve`. Not here: dialling services that the plugin announces,
-//! and the multiplexed broker; what the plugin sends on the stream is read and ignored.
+//! Owns announcing and keeping the broker stream open; the socket's server is `crate::serve`. Not here: dialling
+//! services that the plugin announces, and the multiplexed broker; what the plugin sends on the stream is read and
+//! ignored.
 
 use std::path::PathBuf;
 

@@ -85,8 +85,9 @@ impl Forker {
         Forker { open_files: soft, ..self }
     }
 
-    /// Forks and executes `command` in a process group of its own, to be killed when this process dies. `opened` is what
-    /// the command executes, if that is a descriptor: it stays open until the fork, also when nobody waits any more.
+    /// Forks and executes `command` in a process group of its own, to be killed when this process dies. `opened` is
+    /// what the command executes, if that is a descriptor: it stays open until the fork, also when nobody waits any
+    /// more.
     pub(crate) async fn spawn(&self, mut command: Command, mut opened: Option<Opened>) -> io::Result<Child> {
         between_fork_and_exec(&mut command, self.open_files);
         command.process_group(0);
@@ -117,7 +118,8 @@ fn is_busy(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ExecutableFileBusy
 }
 
-/// Gives the child its limit, and lets the kernel kill it when the forking thread ends, which it does with this process.
+/// Gives the child its limit, and lets the kernel kill it when the forking thread ends, which it does with this
+/// process.
 fn between_fork_and_exec(command: &mut Command, open_files: Option<u64>) {
     // Compared, instead of asking for "not 1", since the host itself may be pid 1 of a container.
     let parent: Pid = getpid();

@@ -1,5 +1,5 @@
-//! Starting a plugin, all or nothing: whatever fails after the fork, the group is killed, the process reaped, its output
-//! read and its folder removed before the error is returned.
+//! Starting a plugin, all or nothing: whatever fails after the fork, the group is killed, the process reaped, its
+//! output read and its folder removed before the error is returned.
 //!
 //! Owns the environment and the command. What follows the fork is `meet` and `supervise`.
 
@@ -32,8 +32,8 @@ use super::supervise::{Running, supervise};
 use crate::owned::Owner;
 use crate::tls::Identity;
 
-/// Starts `spec.executable` as a plugin: spawn, handshake line, mutual TLS, first ping. Then `host_service` is served to
-/// it on broker id 1, and every line that it prints goes to `log`.
+/// Starts `spec.executable` as a plugin: spawn, handshake line, mutual TLS, first ping. Then `host_service` is served
+/// to it on broker id 1, and every line that it prints goes to `log`.
 ///
 /// Dropping the future gives the start up and kills the process, without waiting for its end: see [`launch_unless`].
 /// Message limits of `host_service` are its own.
@@ -47,8 +47,8 @@ pub async fn launch(
     launch_unless(std::future::pending(), forker, spec, timing, host_service, log).await
 }
 
-/// [`launch()`] that is given up when `abort` resolves first. The error is then [`StartFailure::Aborted`], and comes when
-/// nothing of the process is left, like every other.
+/// [`launch()`] that is given up when `abort` resolves first. The error is then [`StartFailure::Aborted`], and comes
+/// when nothing of the process is left, like every other.
 pub async fn launch_unless(
     abort: impl Future<Output = ()> + Send,
     forker: &Forker,

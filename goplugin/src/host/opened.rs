@@ -1,8 +1,8 @@
 //! Executing a file that is open already, whatever its path leads to by now.
 //!
-//! Owns the link by which the kernel is led to the descriptor. The kernel names a process after the last part of the path
-//! it executes; `/proc/self/fd/<n>` would make it a number in every list of processes, so a link with the program's name
-//! stands before it. The link is in the private folder of the start and goes right after the fork.
+//! Owns the link by which the kernel is led to the descriptor. The kernel names a process after the last part of the
+//! path it executes; `/proc/self/fd/<n>` would make it a number in every list of processes, so a link with the
+//! program's name stands before it. The link is in the private folder of the start and goes right after the fork.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -88,8 +88,8 @@ impl Journal {
         self.report_suppressed(&mut self.state());
     }
 
-    /// Waits for more output. What was left out is reported when none comes for a while: the flood was its last word, and
-    /// nobody should wait for the next one to learn of it.
+    /// Waits for more output. What was left out is reported when none comes for a while: the flood was its last word,
+    /// and nobody should wait for the next one to learn of it.
     pub(crate) async fn until<T>(&self, more: impl Future<Output = T>) -> T {
         let mut more = pin!(more);
         if self.state().suppressed > 0 {

@@ -1,7 +1,7 @@
 //! The plugin's process and its group: signals, exit and reaping, in an order in which no signal can reach a stranger.
 //!
-//! Owns the pid. A group's number stays reserved while its leader is not reaped, so signals are sent under the same lock
-//! as reaping. What follows an exit is `supervise`'s part.
+//! Owns the pid. A group's number stays reserved while its leader is not reaped, so signals are sent under the same
+//! lock as reaping. What follows an exit is `supervise`'s part.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -11,9 +11,9 @@ use std::time::Duration;
 pub struct LaunchSpec {
     /// The program, an absolute path. It gets no arguments.
     pub executable: PathBuf,
-    /// The program, open for reading: this very file is executed, even if the path leads to another one by then, and its
-    /// `argv[0]` is the path. A `#!` script is executed by its path all the same, since its interpreter opens it anew and it
-    /// finds what lies beside it by its own name. `None` executes what the path leads to.
+    /// The program, open for reading: this very file is executed, even if the path leads to another one by then, and
+    /// its `argv[0]` is the path. A `#!` script is executed by its path all the same, since its interpreter opens it
+    /// anew and it finds what lies beside it by its own name. `None` executes what the path leads to.
     pub program: Option<Arc<File>>,
     /// The folder the program starts in.
     pub working_dir: PathBuf,

@@ -1,7 +1,7 @@
 //! A running plugin process from its fork to its last trace: the handle on it, and the order in which it ends.
 //!
-//! Owns that order: exit, rest of the group killed, reaped, output drained, tasks and connections ended, folder removed,
-//! and only then reported. When to stop it is for `plugin` and `launch` to say.
+//! Owns that order: exit, rest of the group killed, reaped, output drained, tasks and connections ended, folder
+//! removed, and only then reported. When to stop it is for `plugin` and `launch` to say.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -155,8 +155,8 @@ impl Host {
         items!(self, list_sessions, sessions, |page| v1::ListSessionsRequest { filter: Some(filter.clone()), page })
     }
 
-    /// How many lines each of these sessions wrote, in the order of [`Host::sessions`] (older hosts: the other way round).
-    /// `ListSessionCodeStats`; capability `api_read: [sessions]`.
+    /// How many lines each of these sessions wrote, in the order of [`Host::sessions`] (older hosts: the other way
+    /// round). `ListSessionCodeStats`; capability `api_read: [sessions]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {

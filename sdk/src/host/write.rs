@@ -36,7 +36,8 @@ impl Host {
     /// task that follows from the event. A host that knows no keys creates another one.
     ///
     /// ```no_run
-    /// # async fn example(host: &kandev_plugin_sdk::Host, event: kandev_plugin_sdk::Event) -> kandev_plugin_sdk::Result<()> {
+    /// # use kandev_plugin_sdk::{Event, Host, Result};
+    /// # async fn example(host: &Host, event: Event) -> Result<()> {
     /// use kandev_plugin_sdk::NewTask;
     ///
     /// host.create_task_once(&event.id, NewTask { title: "Look at the failure".into(), ..Default::default() }).await?;
@@ -67,8 +68,8 @@ impl Host {
         task_of(self.call(|mut host| async move { host.update_task(request).await }).await?.task)
     }
 
-    /// Sends a text to a task's agent, in the task's primary session unless one is named; a host without agents does not
-    /// serve it. `SendMessage`; capability `api_write: [messages]`.
+    /// Sends a text to a task's agent, in the task's primary session unless one is named; a host without agents does
+    /// not serve it. `SendMessage`; capability `api_write: [messages]`.
     ///
     /// ```no_run
     /// # async fn example(host: &kandev_plugin_sdk::Host) -> kandev_plugin_sdk::Result<()> {

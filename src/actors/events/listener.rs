@@ -1,7 +1,7 @@
 //! Following the bus from outside of the actors: a bounded line of events, and the news that some did not fit.
 //!
-//! The bus never waits for a listener. What did not fit is counted; a listener that must not lose anything then looks at
-//! the state that the events were about.
+//! The bus never waits for a listener. What did not fit is counted; a listener that must not lose anything then looks
+//! at the state that the events were about.
 
 use std::sync::{
     Arc,

@@ -250,8 +250,8 @@ impl Installer {
         }
     }
 
-    /// A package that failed goes, and the kept version whose place it took comes back; a kept version that failed stays,
-    /// it is what was there before.
+    /// A package that failed goes, and the kept version whose place it took comes back; a kept version that failed
+    /// stays, it is what was there before.
     pub(super) async fn remove_failed(&self, change: &Change<'_>) {
         if change.note.kind == ChangeKind::Install && !change.replaces_kept() {
             self.remove_version(change.id(), &change.note.version).await;

@@ -1,5 +1,6 @@
-//! Going back to the version that is kept, on request. The request is the consent; today's policy on signatures applies, as
-//! to any version that an operator chooses now. (A change that is undone by itself goes back without: see `unfinished`.)
+//! Going back to the version that is kept, on request. The request is the consent; today's policy on signatures
+//! applies, as to any version that an operator chooses now. (A change that is undone by itself goes back without: see
+//! `unfinished`.)
 
 use time::OffsetDateTime;
 

@@ -73,7 +73,8 @@ impl Installer {
         }
     }
 
-    /// The version before goes on. What was placed of the other one is removed, and the kept version has its place again.
+    /// The version before goes on. What was placed of the other one is removed, and the kept version has its place
+    /// again.
     async fn interrupted(&self, change: &Change<'_>) {
         let (record, note) = (change.before, &change.note);
         self.remove_failed(change).await;
@@ -103,8 +104,8 @@ impl Installer {
         }
     }
 
-    /// `change.before` is the record of the version that failed. The one before it ran here, so it was accepted once: what
-    /// today's policy says of its package is no question, only whether its program is still the same.
+    /// `change.before` is the record of the version that failed. The one before it ran here, so it was accepted once:
+    /// what today's policy says of its package is no question, only whether its program is still the same.
     async fn go_back(&self, change: &Change<'_>, reason: &str) {
         let (failed, note) = (change.before, &change.note);
         let (packages, id, from) = (self.shared.packages.clone(), failed.id().clone(), note.from.clone());

@@ -57,7 +57,8 @@ impl CallKind {
         }
     }
 
-    /// Whether a person or an agent waits for it, so that a command which stops the plugin gives it the time of a lease.
+    /// Whether a person or an agent waits for it, so that a command which stops the plugin gives it the time of a
+    /// lease.
     const fn is_leased(self) -> bool {
         match self {
             Self::Webhook => false,

@@ -62,7 +62,8 @@ impl PluginActor {
     /// Takes an input and runs what follows from it.
     pub(super) fn step(&mut self, input: Input, ctx: &mut Context<Self>) {
         let effects = self.lifecycle.step(input);
-        // Before the effects: a stop must know every call that it has to wait for, and nothing comes after a forgetting.
+        // Before the effects: a stop must know every call that it has to wait for, and nothing comes after a
+        // forgetting.
         self.tend_line();
         match self.accepting() {
             Some(running) => self.door.0.open(&running.client, &running.calls),
@@ -168,7 +169,8 @@ impl PluginActor {
         self.suspend(true, addr);
     }
 
-    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6), without the secrets that the plugin was told.
+    /// One redacted line of at most 2048 bytes (contract/lifecycle.md §6), without the secrets that the plugin was
+    /// told.
     pub(super) fn diagnostic(&self, text: &str) -> String {
         redaction::diagnostic(&*self.log.without_secrets(text), &self.surroundings.user_home)
     }

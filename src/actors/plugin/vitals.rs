@@ -1,5 +1,5 @@
-//! The figures of one plugin, for whoever asks how it is: written by its actor and by the edges that call it, read at any time
-//! without asking the actor. They outlive the actor and count from the host's start.
+//! The figures of one plugin, for whoever asks how it is: written by its actor and by the edges that call it, read at
+//! any time without asking the actor. They outlive the actor and count from the host's start.
 //!
 //! The record with status and last error is not here: the registry has it.
 

@@ -1,4 +1,5 @@
-//! The registry actor: entries, claims, and what each message does to them. When a record goes to disk is [`super::disk`]'s.
+//! The registry actor: entries, claims, and what each message does to them. When a record goes to disk is
+//! [`super::disk`]'s.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -315,8 +316,8 @@ impl Handler<Operate> for Registry {
 }
 
 impl Registry {
-    /// Carries a command out, unless the plugin is claimed by another one. What a start leaves to be pruned is the claim's
-    /// holder's, if there is one.
+    /// Carries a command out, unless the plugin is claimed by another one. What a start leaves to be pruned is the
+    /// claim's holder's, if there is one.
     pub(super) fn command(
         &mut self,
         id: &str,

@@ -1,7 +1,7 @@
 //! The starts that no operator asks for: those of the host's own start, and of plugins whose actor was lost.
 //!
-//! Such a start that finds its plugin claimed by a command is owed: it is made up for when the claim ends, if the plugin
-//! should still run then.
+//! Such a start that finds its plugin claimed by a command is owed: it is made up for when the claim ends, if the
+//! plugin should still run then.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,8 @@ impl Registry {
 impl Handler<BootAll> for Registry {
     type Result = ResponseFuture<()>;
 
-    /// The commands go through the registry: when its turn comes, an upgrade may hold a plugin, or the host be stopping.
+    /// The commands go through the registry: when its turn comes, an upgrade may hold a plugin, or the host be
+    /// stopping.
     fn handle(&mut self, _: BootAll, ctx: &mut Context<Self>) -> Self::Result {
         let registry = ctx.address();
         let deadline = self.config.timing.command_timeout() + self.config.timing.ask_timeout;

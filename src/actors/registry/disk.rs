@@ -1,7 +1,7 @@
 //! Bringing records to disk.
 //!
-//! They are written in order and coalesced: at most one write for each plugin is under way, and a command's answer waits
-//! for the write that holds its result. Files are written on blocking threads; how, is `store::records`'.
+//! They are written in order and coalesced: at most one write for each plugin is under way, and a command's answer
+//! waits for the write that holds its result. Files are written on blocking threads; how, is `store::records`'.
 
 use actix::{ActorFutureExt, AsyncContext, Context, WrapFuture};
 use tokio::sync::oneshot;

@@ -28,8 +28,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Starting(Arc<Mutex<Vec<PluginId>>>);
 
-/// Refuses a manifest that claims what another plugin owns, one whose restart is due too. Asked before anything of a version
-/// is installed or the one before is stopped; the start looks again.
+/// Refuses a manifest that claims what another plugin owns, one whose restart is due too. Asked before anything of a
+/// version is installed or the one before is stopped; the start looks again.
 #[derive(Message)]
 #[rtype(result = "Result<(), Collision>")]
 pub struct CheckOwnership {

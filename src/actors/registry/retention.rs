@@ -1,9 +1,9 @@
 //! Keeping two versions of each plugin (contract/manifest.md §11): when old ones are removed. Which ones those are, is
 //! `store::packages`'s.
 //!
-//! They go when a version has come up: at the end of a change of version by its sequence in `installer`, after any other
-//! start that an operator or the host's own start asked for by [`Registry::retain_after`]. So what a killed host or an
-//! overruled start left is gone after the next good start.
+//! They go when a version has come up: at the end of a change of version by its sequence in `installer`, after any
+//! other start that an operator or the host's own start asked for by [`Registry::retain_after`]. So what a killed host
+//! or an overruled start left is gone after the next good start.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ impl Registry {
     }
 }
 
-/// Removes old versions of a plugin that nobody else is busy with; a change of version does so at its own end. The plugin is
-/// claimed only when there is something to remove.
+/// Removes old versions of a plugin that nobody else is busy with; a change of version does so at its own end. The
+/// plugin is claimed only when there is something to remove.
 async fn retain(registry: &Addr<Registry>, packages: &PackageStore, present: &PluginRecord, deadline: Duration) {
     if present.state.status != Status::Active {
         return;
@@ -59,8 +59,8 @@ async fn retain(registry: &Addr<Registry>, packages: &PackageStore, present: &Pl
     }
 }
 
-/// Keeps the present version and one before it, when the present one runs. The caller holds the plugin's claim. A failure is
-/// for the log: the next start tries again.
+/// Keeps the present version and one before it, when the present one runs. The caller holds the plugin's claim. A
+/// failure is for the log: the next start tries again.
 pub async fn prune(packages: &PackageStore, present: &PluginRecord) {
     if present.state.status != Status::Active {
         return;

@@ -1,9 +1,9 @@
 //! Plugins that were put into the plugins folder by hand: whether something vouches for their files.
 //!
 //! Nothing does when the folder is taken over. Before each start that somebody or the host's own start asks for, the
-//! folder is looked at: with checksums and the signature of a trusted key it is as good as a package from then on. Without,
-//! it is started with a warning, or under `install.signatures = "require"` not at all. What a signature is worth is
-//! `domain::signature`'s.
+//! folder is looked at: with checksums and the signature of a trusted key it is as good as a package from then on.
+//! Without, it is started with a warning, or under `install.signatures = "require"` not at all. What a signature is
+//! worth is `domain::signature`'s.
 
 use std::path::PathBuf;
 

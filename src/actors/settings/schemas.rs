@@ -23,7 +23,8 @@ struct Kept {
 }
 
 impl Schemas {
-    /// The compiled schema; `None` when it cannot be used, of which the install warned. Blocks: compiling takes a while.
+    /// The compiled schema; `None` when it cannot be used, of which the install warned. Blocks: compiling takes a
+    /// while.
     pub fn get(&self, plugin: &PluginId, schema: &Schema) -> Option<Arc<FullSchema>> {
         let known = {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

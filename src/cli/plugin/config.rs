@@ -1,5 +1,5 @@
-//! `plugin config get`, `plugin config set`: a plugin's settings. The host takes a whole config only, so `set` reads it,
-//! changes it here and sends it back on the condition that nobody else has changed it meanwhile.
+//! `plugin config get`, `plugin config set`: a plugin's settings. The host takes a whole config only, so `set` reads
+//! it, changes it here and sends it back on the condition that nobody else has changed it meanwhile.
 
 use std::{
     fs::File,

@@ -1,7 +1,7 @@
 //! `plugin logs`: a plugin's newest lines, and with `--follow` those that come.
 //!
-//! A stream that breaks is taken up again behind the last line seen; the host is looked for anew each time, since it may
-//! have come back at another port.
+//! A stream that breaks is taken up again behind the last line seen; the host is looked for anew each time, since it
+//! may have come back at another port.
 
 use clap::{Args, ValueEnum};
 use futures_util::StreamExt as _;

@@ -1,5 +1,5 @@
-//! `plugin …`: what can be asked about plugins. `new`, `pack`, `inspect`, `verify` and `keygen` work on files alone, `check`
-//! starts a host for itself; the others ask a running host.
+//! `plugin …`: what can be asked about plugins. `new`, `pack`, `inspect`, `verify` and `keygen` work on files alone,
+//! `check` starts a host for itself; the others ask a running host.
 
 pub mod check;
 mod config;

@@ -261,8 +261,8 @@ fn target(folder: &Path, place: Option<&Path>, manifest: &Manifest) -> Result<Pa
     }
 }
 
-/// Hashes everything and writes `checksums.txt` when it says something new, and the signature when there is a key for it;
-/// tells whether there is a signature.
+/// Hashes everything and writes `checksums.txt` when it says something new, and the signature when there is a key for
+/// it; tells whether there is a signature.
 fn write_checksums(
     folder: &Path,
     files: &mut BTreeMap<String, PathBuf>,

@@ -1,29 +1,26 @@
 //! The host's log: which lines, in which form, written by whom (docs/logging.md).
 
 mod backlog;
-mod visible;
+mod fields;
 
-use std::{fmt, io};
+use std::io;
 
-pub use backlog::Written;
-use tracing::field::Field;
 use tracing_subscriber::{
     Layer as _,
-    field::MakeExt as _,
     filter::{ParseError, Targets},
-    fmt::format::{Writer, debug_fn},
     layer::SubscriberExt as _,
     util::SubscriberInitExt as _,
 };
 
-use visible::Visible;
+pub use backlog::Written;
+use fields::Fields;
 
 use super::telemetry::Traces;
 use crate::config::Timing;
 
 /// What is silent unless the filter names it. The HTTP library reports every malformed request at level error, so that
-/// any stranger could fill the log; the MCP library writes whole messages, with the arguments of tools; the database library
-/// makes a span for each statement, which costs as much as a small one.
+/// any stranger could fill the log; the MCP library writes whole messages, with the arguments of tools; the database
+/// library makes a span for each statement, which costs as much as a small one.
 const QUIET: &str = "actix_http::h1::dispatcher=off,rmcp=off,sea_orm=warn,sqlx=warn";
 
 /// Why there is no log.
@@ -49,14 +46,6 @@ pub enum Form {
     Json,
 }
 
-/// A field as the library writes it without colours.
-fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
-    match field.name() {
-        "message" => write!(writer, "{value:?}"),
-        name => write!(writer, "{name}={value:?}"),
-    }
-}
-
 /// Starts the log of this process. The filter, levels by target, is for the log alone: which spans are exported does
 /// not depend on it.
 ///
@@ -80,73 +69,14 @@ pub fn start(
     let (backlog, written) = backlog::start(output, timing, |count| {
         tracing::warn!(count, "lines of the log were dropped: nobody took them in time");
     })?;
-    let log = tracing_subscriber::fmt::layer();
+    let log = tracing_subscriber::fmt::layer().with_writer(backlog);
     let log = match form {
-        Form::Json => log.with_writer(backlog).json().flatten_event(true).boxed(),
-        Form::Text { colours: true } => log.with_writer(backlog).with_ansi(true).boxed(),
-        // The library writes each name and value in a style of its own, also when there are no colours, and looks at each
-        // character of each value: together a good part of what a line costs. Here the whole line is looked at once.
-        Form::Text { colours: false } => {
-            let fields = debug_fn(write_field).delimited(" ");
-            log.with_writer(Visible(backlog)).with_ansi(false).fmt_fields(fields).boxed()
-        }
+        Form::Json => log.json().flatten_event(true).boxed(),
+        Form::Text { colours } => log.with_ansi(colours).fmt_fields(Fields).boxed(),
     };
     match traces {
         None => tracing_subscriber::registry().with(log).with(filter).init(),
         Some(traces) => tracing_subscriber::registry().with(log.with_filter(filter)).with(traces.layer()).init(),
     }
     Ok(written)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use tracing::Subscriber;
-
-    use super::*;
-
-    #[derive(Clone, Default)]
-    struct Lines(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Lines {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// What is written of fields of every kind.
-    fn written<S: Subscriber + Send + Sync + 'static>(subscriber: impl FnOnce(Lines) -> S) -> String {
-        let lines = Lines::default();
-        tracing::subscriber::with_default(subscriber(lines.clone()), || {
-            let span = tracing::info_span!("request", request.id = %"0190", principal = ?"operator", late = tracing::field::Empty);
-            span.record("late", 7);
-            span.in_scope(|| {
-                let none: Option<&str> = None;
-                tracing::info!(http.status = 200, route = "/a", ok = true, ratio = 0.5, none, "request {}", "served");
-                tracing::warn!("a \"message\" alone");
-                tracing::error!(error = %"no\nmore");
-            });
-        });
-        let text = lines.0.lock().unwrap().clone();
-        String::from_utf8(text).unwrap()
-    }
-
-    #[test]
-    fn a_line_without_colours_has_the_fields_as_the_library_writes_them() {
-        let usual = written(|lines| {
-            tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(move || lines.clone()).finish()
-        });
-        let own = written(|lines| {
-            let fields = debug_fn(write_field).delimited(" ");
-            let own = tracing_subscriber::fmt().with_ansi(false).without_time().fmt_fields(fields);
-            own.with_writer(move || lines.clone()).finish()
-        });
-        assert!(usual.lines().count() >= 3, "{usual}");
-        assert_eq!(own, usual);
-    }
 }

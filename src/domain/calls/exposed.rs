@@ -1,11 +1,11 @@
-//! The names by which clients of the Model Context Protocol know the tools of all plugins: one name for each tool, lawful
-//! for every client, the same whatever else is installed.
+//! The names by which clients of the Model Context Protocol know the tools of all plugins: one name for each tool,
+//! lawful for every client, the same whatever else is installed.
 //!
-//! Models' interfaces take names of 64 letters, digits, `_` and `-`; ids of plugins are longer and have dots. A name has the
-//! plugin first, then `__`, then the tool. A plugin whose id is short and without `.` and `_` stands there as it is, any
-//! other one as what is left of it and a part of its digest. Neither form can be taken for the other, as only the second has
-//! a `_` before the first `__`, so no plugin gets a name that is another's, and none has to be refused for its tools'
-//! names (contract/manifest.md §6 refuses those).
+//! Models' interfaces take names of 64 letters, digits, `_` and `-`; ids of plugins are longer and have dots. A name
+//! has the plugin first, then `__`, then the tool. A plugin whose id is short and without `.` and `_` stands there as
+//! it is, any other one as what is left of it and a part of its digest. Neither form can be taken for the other, as
+//! only the second has a `_` before the first `__`, so no plugin gets a name that is another's, and none has to be
+//! refused for its tools' names (contract/manifest.md §6 refuses those).
 
 use std::fmt::Write as _;
 

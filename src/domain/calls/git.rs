@@ -1,5 +1,5 @@
-//! Git credentials (contract/wire.md §2.1): for which repository they may be asked, and which answers of a plugin may be
-//! handed to git.
+//! Git credentials (contract/wire.md §2.1): for which repository they may be asked, and which answers of a plugin may
+//! be handed to git.
 //!
 //! Git's helper protocol is lines of text. A line break in a user name would be a line of its own to git, so every text
 //! that is handed on is held to one line here, whatever the edge does.

@@ -1,8 +1,8 @@
-//! Git's protocol for credential helpers (git's documents gitcredentials(7), git-credential(1)): lines `key=value`, ended
-//! by an empty line or the end of the input.
+//! Git's protocol for credential helpers (git's documents gitcredentials(7), git-credential(1)): lines `key=value`,
+//! ended by an empty line or the end of the input.
 //!
-//! Of what git says only protocol, host and path are taken; of what is said twice the last counts, as git has it. What is
-//! not known is left alone, as git asks for.
+//! Of what git says only protocol, host and path are taken; of what is said twice the last counts, as git has it. What
+//! is not known is left alone, as git asks for.
 
 use secrecy::{ExposeSecret, SecretString, zeroize::Zeroizing};
 use time::OffsetDateTime;

@@ -1,8 +1,8 @@
 //! References to entities of other systems (contract/wire.md §2.1, manifest.md `reference_sources`): what may be asked,
 //! what of a plugin's candidates is taken, and the one form in which the host writes a reference.
 //!
-//! A plugin gives facts about an entity; the reference is the host's: provider and kind are the manifest's, the scope is
-//! where the search was made, and `ref` follows from them. What a client hands in later must be that very form.
+//! A plugin gives facts about an entity; the reference is the host's: provider and kind are the manifest's, the scope
+//! is where the search was made, and `ref` follows from them. What a client hands in later must be that very form.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

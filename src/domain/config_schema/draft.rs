@@ -36,7 +36,8 @@ pub struct Change {
 }
 
 impl<'a> Draft<'a> {
-    /// `submitted` is the whole new config: fields that it leaves out are removed. `stored` is `None` when it is damaged.
+    /// `submitted` is the whole new config: fields that it leaves out are removed. `stored` is `None` when it is
+    /// damaged.
     pub fn new(
         fields: Fields<'a>,
         plugin: &'a PluginId,
@@ -84,8 +85,8 @@ impl<'a> Draft<'a> {
         value.as_str().is_some_and(|text| text == VaultId::config(self.plugin, field).marker())
     }
 
-    /// Checks the fixed rules and, when there is one, the whole schema. `secrets` are the stored values of secret fields,
-    /// as far as they can be had.
+    /// Checks the fixed rules and, when there is one, the whole schema. `secrets` are the stored values of secret
+    /// fields, as far as they can be had.
     ///
     /// # Errors
     /// [`Refusal`] with all violations of both.

@@ -1,8 +1,9 @@
-//! Checking a config against the whole JSON Schema that the manifest declares: nested objects, patterns, bounds and all.
+//! Checking a config against the whole JSON Schema that the manifest declares: nested objects, patterns, bounds and
+//! all.
 //!
 //! The library fetches nothing, and its expressions are matched by an engine whose time grows with the text alone; one
-//! with look-around or back-references does not compile. Without `$schema` the schema is read as draft 2020-12. `format`
-//! is a hint for forms (rest.md §4), whatever the draft.
+//! with look-around or back-references does not compile. Without `$schema` the schema is read as draft 2020-12.
+//! `format` is a hint for forms (rest.md §4), whatever the draft.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,8 +99,8 @@ impl FullSchema {
     }
 
     /// What `values` breaks beyond the `told` violations of the fixed rules, which are not told twice; at most 50. Kept
-    /// secrets and null secrets count as set to anything that the schema likes. What it makes depend on a kept secret is
-    /// judged by its value when that is among `secrets`, else as if the field were not there.
+    /// secrets and null secrets count as set to anything that the schema likes. What it makes depend on a kept secret
+    /// is judged by its value when that is among `secrets`, else as if the field were not there.
     pub(super) fn violations(
         &self,
         fields: Fields<'_>,

@@ -1,8 +1,8 @@
 //! The operator's settings of a plugin: what the manifest's `config_schema` makes of them (contract/rest.md §4).
 //!
 //! Owns which fields are secret, the mask, what a PATCH makes of each value (`draft`), the fixed rules with their texts
-//! (`rules`), which numbers can be kept (`submitted`), the whole JSON Schema with its bounds (`full`, `reach`). It reads no file and no vault: secret values
-//! pass through it and are never in a text it makes.
+//! (`rules`), which numbers can be kept (`submitted`), the whole JSON Schema with its bounds (`full`, `reach`). It
+//! reads no file and no vault: secret values pass through it and are never in a text it makes.
 
 mod draft;
 mod full;
@@ -91,8 +91,8 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The text is the first fixed rule's, word for word, when one is broken (rest.md §4); else it names what the schema
-    /// says.
+    /// The text is the first fixed rule's, word for word, when one is broken (rest.md §4); else it names what the
+    /// schema says.
     fn new(fixed: Vec<Violation>, schema: Vec<Violation>) -> Self {
         let told = match fixed.first() {
             Some(first) => first.message.clone(),

@@ -1,5 +1,5 @@
-//! The fixed rules of rest.md §4 with their texts, in their order: required, secrets are strings, then for each declared
-//! property its type and its enum.
+//! The fixed rules of rest.md §4 with their texts, in their order: required, secrets are strings, then for each
+//! declared property its type and its enum.
 
 use std::collections::BTreeSet;
 

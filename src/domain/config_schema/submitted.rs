@@ -18,8 +18,9 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// Reads a PATCH body: an object whose `config` is an object; left out, the config is empty (rest.md §4). `None` for
-    /// anything else. What stands beside it means nothing; in its place it is a mistake that would empty the config.
+    /// Reads a PATCH body: an object whose `config` is an object; left out, the config is empty (rest.md §4). `None`
+    /// for anything else. What stands beside it means nothing; in its place it is a mistake that would empty the
+    /// config.
     pub fn read(body: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(body).ok()?;
         let mut members: Map<String, Value> = serde_json::from_str(text).ok()?;

@@ -1,7 +1,7 @@
 //! Whose signature one side of a comparison carries.
 //!
-//! The signer is its key, not the name of the key's file: an operator may rename a file, and give its name to another key
-//! (docs/decisions/0018-who-signed.md).
+//! The signer is its key, not the name of the key's file: an operator may rename a file, and give its name to another
+//! key (docs/decisions/0018-who-signed.md).
 
 use crate::domain::{record::RecordState, signature::PackageSignature};
 
@@ -12,8 +12,8 @@ pub struct Signed {
     pub word: &'static str,
     /// The name of the key, when it is trusted for the plugin.
     pub name: Option<String>,
-    /// The key as base64, trusted or not; `None` when there is no signature, when it does not name its key, and on records
-    /// of before keys were noted.
+    /// The key as base64, trusted or not; `None` when there is no signature, when it does not name its key, and on
+    /// records of before keys were noted.
     pub key: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! Which upgrade may be made while nobody looks (docs/decisions/0026-marketplace.md).
 //!
-//! Stricter than what an operator is asked about: a package that is trusted by the key that signed the installed version,
-//! of the plugin and version that were announced, newer, asking for nothing more; over a plugin that runs, that the operator
-//! wants updated, and that was not taken back from this version.
+//! Stricter than what an operator is asked about: a package that is trusted by the key that signed the installed
+//! version, of the plugin and version that were announced, newer, asking for nothing more; over a plugin that runs,
+//! that the operator wants updated, and that was not taken back from this version.
 
 use super::{Difference, Direction, SignerChange};
 use crate::domain::{
@@ -76,8 +76,8 @@ impl Unattended {
         }
     }
 
-    /// Whether a plugin may be upgraded to the announced version at all. Judged before its package is fetched, and again when
-    /// it is here: the operator may have spoken meanwhile.
+    /// Whether a plugin may be upgraded to the announced version at all. Judged before its package is fetched, and
+    /// again when it is here: the operator may have spoken meanwhile.
     ///
     /// # Errors
     /// [`Unfit`].

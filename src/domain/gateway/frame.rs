@@ -1,7 +1,7 @@
 //! Frames: JSON texts `{id?, type, action, payload, timestamp, metadata?}`.
 //!
-//! A client sends requests; it gets a response or an error with the request's id and action, and notifications without an
-//! id. What is no request gets an error, and nothing is closed for it.
+//! A client sends requests; it gets a response or an error with the request's id and action, and notifications without
+//! an id. What is no request gets an error, and nothing is closed for it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};

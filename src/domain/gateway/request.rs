@@ -1,5 +1,5 @@
-//! What clients may ask over `/ws` (platform-rest.md §12). What REST has too is asked there, inside of the host, so that
-//! both say the same; this is the table of which request is which.
+//! What clients may ask over `/ws` (platform-rest.md §12). What REST has too is asked there, inside of the host, so
+//! that both say the same; this is the table of which request is which.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -201,7 +201,7 @@ const MESSAGE_NAMES: [&str; 2] = ["client_message_id", "message_id"];
 /// Longest name that a client gives, in characters (platform-rest.md §12).
 const MAX_NAME_CHARS: usize = 128;
 
-/// Actions of all rows.
+/// Actions of all rows, for whoever looks whether each is tried.
 pub fn rest_actions() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.action)
 }
@@ -214,8 +214,8 @@ pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// What a request of `user` comes down to.
 ///
 /// # Errors
-/// When nobody knows its action or this host cannot do it yet, a key is missing, or somebody wants to be told of what is
-/// another user's own.
+/// When nobody knows its action or this host cannot do it yet, a key is missing, or somebody wants to be told of what
+/// is another user's own.
 pub fn asked(request: &Request, user: &str) -> Result<Asked, Refused> {
     let topic = |topic: Topic| id_of(&request.payload, topic.key()).map(|id| (topic, id.to_owned()));
     let follow = |of: Topic| topic(of).map(|(topic, id)| Asked::Follow(topic, id));

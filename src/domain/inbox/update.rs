@@ -1,4 +1,5 @@
-//! Items about newer versions that the marketplace offers: one for each version, until it is installed or offered no more.
+//! Items about newer versions that the marketplace offers: one for each version, until it is installed or offered no
+//! more.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -42,8 +43,8 @@ pub enum UpdateEnd {
 
 impl UpdateEnd {
     /// What became of the version `awaited`, now that nothing newer than the installed one is offered. `complete` says
-    /// whether every source has told what it offers; while one has not, a version that is still the newer one may be its:
-    /// `None`.
+    /// whether every source has told what it offers; while one has not, a version that is still the newer one may be
+    /// its: `None`.
     pub fn of(awaited: &str, installed: &str, complete: bool) -> Option<Self> {
         match (compare(awaited, installed).is_gt(), complete) {
             (false, _) => Some(Self::Updated),
@@ -88,7 +89,8 @@ impl Item {
         self.payload["offered"] == version
     }
 
-    /// The same version is still offered; whether the item says something else now. It stays read or dismissed when it was.
+    /// The same version is still offered; whether the item says something else now. It stays read or dismissed when it
+    /// was.
     pub fn note_update(&mut self, update: &Update) -> bool {
         let before = (self.description.clone(), self.payload.clone());
         self.describe_update(update);

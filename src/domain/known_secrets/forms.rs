@@ -1,5 +1,5 @@
-//! What a value looks like when a program has written it: as it is, between quotes of many languages, percent-encoded, and
-//! each of them as a log line shows it.
+//! What a value looks like when a program has written it: as it is, between quotes of many languages, percent-encoded,
+//! and each of them as a log line shows it.
 
 use secrecy::zeroize::Zeroizing;
 

@@ -1,7 +1,7 @@
 //! The typed manifest and its JSON.
 //!
-//! Owns the shape: names, defaults, order and omission of keys as contract/rest.md §2 shows them for a record. The lists
-//! of what a plugin brings are in `contributions`. Neither holds a rule; a value of these types is not yet valid.
+//! Owns the shape: names, defaults, order and omission of keys as contract/rest.md §2 shows them for a record. The
+//! lists of what a plugin brings are in `contributions`. Neither holds a rule; a value of these types is not yet valid.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Reading an index: `{schema_version, generated_at, source, plugins: […]}` (contract/rest.md §9).
 //!
-//! Each entry is judged by itself: one that breaks a rule is skipped with its reason and spoils nothing else. Fields that are
-//! not known are passed over. What the document's author wrote is bounded and cleaned here; how many bytes it may have is
-//! the caller's business.
+//! Each entry is judged by itself: one that breaks a rule is skipped with its reason and spoils nothing else. Fields
+//! that are not known are passed over. What the document's author wrote is bounded and cleaned here; how many bytes it
+//! may have is the caller's business.
 
 use std::{collections::BTreeSet, fmt};
 

@@ -1,8 +1,8 @@
 //! The marketplace: documents that others publish and that list plugins (contract/rest.md §9).
 //!
-//! `source` has the rules of where such an index may be, `index` reads one, `offers` merges several, searches, sorts and
-//! compares with what is installed; `verify` holds a package against what is said of it, `plan` decides what becomes of a
-//! newer version. Fetching is `fetch`'s part, keeping and updating `marketplace`'s, rows are
+//! `source` has the rules of where such an index may be, `index` reads one, `offers` merges several, searches, sorts
+//! and compares with what is installed; `verify` holds a package against what is said of it, `plan` decides what
+//! becomes of a newer version. Fetching is `fetch`'s part, keeping and updating `marketplace`'s, rows are
 //! `store::marketplace`'s.
 
 mod index;

@@ -48,8 +48,8 @@ pub struct Search {
 }
 
 impl Search {
-    /// Those that have every word of `text` somewhere in id, name, description, author or categories, and that are of this
-    /// category, if it is not empty; case does not matter.
+    /// Those that have every word of `text` somewhere in id, name, description, author or categories, and that are of
+    /// this category, if it is not empty; case does not matter.
     pub fn new(text: &str, category: &str, sort: Sort) -> Self {
         let words = text.split_whitespace().take(MAX_WORDS).map(str::to_lowercase).collect();
         let category = category.trim().to_lowercase();

@@ -25,8 +25,8 @@ pub struct ListedAs {
 }
 
 impl ListedAs {
-    /// Whether the package is of that plugin. Its version may be another one than the index has: an address may lead to the
-    /// newest.
+    /// Whether the package is of that plugin. Its version may be another one than the index has: an address may lead to
+    /// the newest.
     ///
     /// # Errors
     /// [`OtherPlugin`].

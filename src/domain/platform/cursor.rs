@@ -1,8 +1,8 @@
 //! Cursors: where a walk through a list goes on. Opaque to whoever holds one.
 //!
-//! A cursor holds the order key of the last row of a page (keyset), so rows that are added or removed neither repeat nor
-//! hide another one. It names its list and carries a checksum; anything else is refused, never taken for the first page
-//! (host-data.md §11 row 3).
+//! A cursor holds the order key of the last row of a page (keyset), so rows that are added or removed neither repeat
+//! nor hide another one. It names its list and carries a checksum; anything else is refused, never taken for the first
+//! page (host-data.md §11 row 3).
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest, Sha256};

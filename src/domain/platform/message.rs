@@ -9,7 +9,8 @@ use super::{
     words::{AuthorType, MessageType},
 };
 
-/// A message as it is stored. Its text may hold blocks that are for agents only: [`Message::content`] is what others see.
+/// A message as it is stored. Its text may hold blocks that are for agents only: [`Message::content`] is what others
+/// see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// A UUID of version 7.

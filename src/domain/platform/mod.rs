@@ -1,7 +1,8 @@
-//! The platform that plugins live in: what its things are, what is lawful about them, and what is told when they change.
+//! The platform that plugins live in: what its things are, what is lawful about them, and what is told when they
+//! change.
 //!
-//! Shapes and rules only (contract/host-data.md, events.md, platform-rest.md). Rows are `store::platform`'s part; the order
-//! of reading, deciding, writing and telling is the services' (`crate::platform`).
+//! Shapes and rules only (contract/host-data.md, events.md, platform-rest.md). Rows are `store::platform`'s part; the
+//! order of reading, deciding, writing and telling is the services' (`crate::platform`).
 
 pub mod cursor;
 pub mod event;

@@ -23,8 +23,8 @@ pub struct PageRequest {
 }
 
 impl PageRequest {
-    /// As plugins ask: a limit of zero or less is the default, a larger one than [`MAX_LIMIT`] is cut, an empty cursor is
-    /// the first page.
+    /// As plugins ask: a limit of zero or less is the default, a larger one than [`MAX_LIMIT`] is cut, an empty cursor
+    /// is the first page.
     pub fn new(limit: i32, cursor: &str) -> Self {
         let limit = u32::try_from(limit).ok().filter(|limit| *limit > 0).unwrap_or(DEFAULT_LIMIT);
         Self { limit: limit.min(MAX_LIMIT), cursor: (!cursor.is_empty()).then(|| cursor.to_owned()) }
@@ -91,8 +91,8 @@ pub fn fitting(bytes: impl IntoIterator<Item = usize>) -> usize {
     bytes.into_iter().enumerate().take_while(fits).count()
 }
 
-/// Values of one filter field, each once; `None` when there is no restriction, an empty list when nothing can match: ids
-/// that no row may have are left out.
+/// Values of one filter field, each once; `None` when there is no restriction, an empty list when nothing can match:
+/// ids that no row may have are left out.
 pub fn ids(values: &[String]) -> Option<Vec<String>> {
     if values.is_empty() {
         return None;

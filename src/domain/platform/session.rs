@@ -76,7 +76,8 @@ impl Session {
         text(&self.agent_profile_snapshot, &["model", "model_name", "llm"])
     }
 
-    /// The agent protocol's own session: metadata `acp.session_id`, as one key or as a path; the first that says something.
+    /// The agent protocol's own session: metadata `acp.session_id`, as one key or as a path; the first that says
+    /// something.
     pub fn acp_session_id(&self) -> &str {
         let nested = || self.metadata.get("acp").and_then(|acp| acp.get("session_id")).and_then(Value::as_str);
         let flat = self.metadata.get("acp.session_id").and_then(Value::as_str);

@@ -23,7 +23,8 @@ pub struct CodeStats {
     pub lines_added_peak_pending: i64,
     /// Most deleted lines that any of its snapshots shows, maybe another one.
     pub lines_deleted_peak_pending: i64,
-    /// Whether the committed numbers are known: the session has commits, or began after the host learned to record them.
+    /// Whether the committed numbers are known: the session has commits, or began after the host learned to record
+    /// them.
     pub committed_lines_available: bool,
 }
 

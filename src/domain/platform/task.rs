@@ -230,8 +230,8 @@ impl NewTask {
         check_new_metadata(&self.metadata)
     }
 
-    /// The checks that need no row: title, then metadata, then the rest (host-data.md §6.1). How long the title is comes
-    /// later, after the defaults: [`check_title`].
+    /// The checks that need no row: title, then metadata, then the rest (host-data.md §6.1). How long the title is
+    /// comes later, after the defaults: [`check_title`].
     pub fn check(&self) -> Result<(), Refusal> {
         self.check_begins()?;
         check_repositories(&self.repositories)?;
@@ -331,7 +331,8 @@ impl Task {
         Ok(())
     }
 
-    /// Goes into another state and keeps the times: begun when it is first in progress, over while it is in a final state.
+    /// Goes into another state and keeps the times: begun when it is first in progress, over while it is in a final
+    /// state.
     pub fn enter(&mut self, state: TaskState, now: OffsetDateTime) {
         if state == TaskState::InProgress && self.started_at.is_none() {
             self.started_at = Some(now);

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// An enum whose variants are words: on the wire, in the database and in JSON alike. The words are tokens and not literals,
-/// which utoipa would not see within `rename`.
+/// An enum whose variants are words: on the wire, in the database and in JSON alike. The words are tokens and not
+/// literals, which utoipa would not see within `rename`.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$each:meta])* $variant:ident = $word:tt,)+ }) => {
         $(#[$about])*

@@ -311,8 +311,8 @@ pub struct Slot {
 }
 
 impl Lane {
-    /// Where a new task goes (host-data.md §6.1): in plan mode to the first step, otherwise to the start step, otherwise to
-    /// the first; nowhere when there are none.
+    /// Where a new task goes (host-data.md §6.1): in plan mode to the first step, otherwise to the start step,
+    /// otherwise to the first; nowhere when there are none.
     pub fn placement(&self, planning: bool) -> Option<&Slot> {
         let start = || self.steps.iter().find(|step| step.is_start_step && !planning);
         start().or(self.steps.first())

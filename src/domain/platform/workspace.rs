@@ -42,8 +42,8 @@ pub struct Workspace {
     pub updated_at: OffsetDateTime,
     /// Goes up by one with every change.
     pub version: i64,
-    /// Whether its deletion was begun. It is finished sooner or later; meanwhile the workspace takes no new tasks and no
-    /// changes.
+    /// Whether its deletion was begun. It is finished sooner or later; meanwhile the workspace takes no new tasks and
+    /// no changes.
     #[serde(default)]
     pub deleting: bool,
 }

@@ -57,8 +57,8 @@ impl ChannelClient {
     }
 }
 
-/// As the gRPC protocol writes a deadline: at most eight digits and a unit. In milliseconds, or in seconds what is longer
-/// than a day; tonic would try its way up from nanoseconds with each call.
+/// As the gRPC protocol writes a deadline: at most eight digits and a unit. In milliseconds, or in seconds what is
+/// longer than a day; tonic would try its way up from nanoseconds with each call.
 fn grpc_timeout(deadline: Duration) -> String {
     match deadline.as_millis() {
         millis @ ..=MOST_DIGITS => format!("{}m", millis.max(1)),
@@ -137,8 +137,8 @@ impl PluginClient for ChannelClient {
     }
 }
 
-/// Dropping the call resets its stream, which cancels the plugin's context; its owner does so with what this returns. It is
-/// pinned by its owner since it is large: moving it costs as much as a small call.
+/// Dropping the call resets its stream, which cancels the plugin's context; its owner does so with what this returns.
+/// It is pinned by its owner since it is large: moving it costs as much as a small call.
 async fn bounded<T>(
     deadline: Duration,
     call: Pin<&mut impl Future<Output = Result<Response<T>, Status>>>,

@@ -12,8 +12,8 @@ use crate::{domain::secret::VaultId, store::plugin_config::PluginConfigs};
 
 /// Always an object, empty when the operator has set nothing. One secret field that cannot be had fails the whole.
 ///
-/// A value of one of the `secret_fields` that stands in the file in clear, where an earlier version or an editor left it,
-/// is a secret too.
+/// A value of one of the `secret_fields` that stands in the file in clear, where an earlier version or an editor left
+/// it, is a secret too.
 pub async fn get(
     configs: &PluginConfigs,
     secret_fields: &BTreeSet<String>,

@@ -1,7 +1,8 @@
 //! The platform as one plugin meets it: which part of it the plugin sees, and under which name it writes.
 //!
-//! Every handler of the Host data API reads in [`Data::scope`] and writes as [`Data::by`]: what a plugin sees is decided
-//! here and nowhere else (host-data.md §11 row 14). The handlers are in a file for each resource beside this one.
+//! Every handler of the Host data API reads in [`Data::scope`] and writes as [`Data::by`]: what a plugin sees is
+//! decided here and nowhere else (host-data.md §11 row 14). The handlers are in a file for each resource beside this
+//! one.
 
 use std::collections::BTreeSet;
 

@@ -11,8 +11,8 @@ use crate::{
 /// Takes the events that plugins emit.
 #[async_trait]
 pub trait EventSink: Send + Sync + 'static {
-    /// Publishes `plugin.<emitter>.<name>` (host-data.md §10); answered when the event will survive the host. The sink has
-    /// its own deadline.
+    /// Publishes `plugin.<emitter>.<name>` (host-data.md §10); answered when the event will survive the host. The sink
+    /// has its own deadline.
     async fn emit(&self, emitter: &PluginId, name: &str, payload: Option<Struct>) -> Result<(), WriteError>;
 }
 

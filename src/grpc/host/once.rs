@@ -1,7 +1,7 @@
 //! The idempotency key of a call: metadata, so that the contract's messages stay as they are.
 //!
-//! What is done once for a key, and for how long, is `store::platform::once`'s part. A plugin that sends none has what the
-//! contract says: a call that is repeated is done again (host-data.md §6.1).
+//! What is done once for a key, and for how long, is `store::platform::once`'s part. A plugin that sends none has what
+//! the contract says: a call that is repeated is done again (host-data.md §6.1).
 
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -15,8 +15,8 @@ pub const KEY: &str = "kandev-idempotency-key";
 /// Longest key, in bytes.
 const MAX_BYTES: usize = 128;
 
-/// The key of a call, if it has one: 1 to [`MAX_BYTES`] visible ASCII characters. It belongs to the plugin; the same key
-/// with another call or another message is another request.
+/// The key of a call, if it has one: 1 to [`MAX_BYTES`] visible ASCII characters. It belongs to the plugin; the same
+/// key with another call or another message is another request.
 pub fn of(data: &Data, rpc: &str, metadata: &MetadataMap, message: &impl Message) -> Result<Option<Once>, Status> {
     let mut given = metadata.get_all(KEY).iter();
     let Some(key) = given.next() else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! PreviewPluginOwnedTaskTree and DeletePluginOwnedTaskTree (host-data.md §6.4). A tree goes as a whole or not at all, so
-//! a failure never has the progress that the contract allows.
+//! PreviewPluginOwnedTaskTree and DeletePluginOwnedTaskTree (host-data.md §6.4). A tree goes as a whole or not at all,
+//! so a failure never has the progress that the contract allows.
 
 use kandev_proto::v1::{
     DeletePluginOwnedTaskTreeRequest, DeletePluginOwnedTaskTreeResponse, PreviewPluginOwnedTaskTreeRequest,

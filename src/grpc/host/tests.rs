@@ -42,7 +42,8 @@ use crate::{
 mod data;
 mod secrets;
 
-/// Records the names; `panic` panics, `big`, `foreign`, `gone` and `bad` are refused, `full`, `late` and `down` not written, `wait` waits for a permit.
+/// Records the names; `panic` panics, `big`, `foreign`, `gone` and `bad` are refused, `full`, `late` and `down` not
+/// written, `wait` waits for a permit.
 #[derive(Default)]
 struct FakeBus {
     names: std::sync::Mutex<Vec<String>>,

@@ -25,8 +25,8 @@ fn page_request(page: Option<v1::Page>) -> PageRequest {
 
 /// The rows of a page as messages, and how the list goes on.
 ///
-/// The list bounds what is stored of a page; JSON may take five times as many bytes on the wire. A page that is too large
-/// there ([`page::MAX_BYTES`]) is read again with as many rows as fit.
+/// The list bounds what is stored of a page; JSON may take five times as many bytes on the wire. A page that is too
+/// large there ([`page::MAX_BYTES`]) is read again with as many rows as fit.
 pub async fn page<T, M: From<T> + Message, F>(
     asked: Option<v1::Page>,
     list: impl Fn(PageRequest) -> F,

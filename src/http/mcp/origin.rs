@@ -1,5 +1,5 @@
-//! Whether a browser's page may use this endpoint: the gate has turned away the pages of other origins, as everywhere; here
-//! DNS rebinding ends (`domain::origin`). Programs send no `Origin`.
+//! Whether a browser's page may use this endpoint: the gate has turned away the pages of other origins, as everywhere;
+//! here DNS rebinding ends (`domain::origin`). Programs send no `Origin`.
 
 use actix_web::http::header::{self, HeaderMap, HeaderValue};
 

@@ -1,5 +1,6 @@
 //! What a client of the Model Context Protocol may ask: who this is, the list of tools, a call, and being told that the
-//! list changed. One [`Server`] for each session, or for each request of clients without sessions; all share a [`Desk`].
+//! list changed. One [`Server`] for each session, or for each request of clients without sessions; all share a
+//! [`Desk`].
 //!
 //! Who asks and where its agent works comes with each HTTP request, as a [`Caller`] among the request's extensions.
 

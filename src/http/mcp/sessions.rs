@@ -334,8 +334,8 @@ impl Drop for InUse {
     }
 }
 
-/// A request under way. Dropped before its answer it is cancelled: its client hung up, as with REST, and the answer could
-/// be given to nobody.
+/// A request under way. Dropped before its answer it is cancelled: its client hung up, as with REST, and the answer
+/// could be given to nobody.
 struct Asked {
     sessions: Arc<Sessions>,
     session: SessionId,

@@ -1,8 +1,8 @@
 //! Tools, results and refusals in the words of the Model Context Protocol.
 //!
-//! What is wrong with a request as a whole is a JSON-RPC error. What a model can act on, wrong arguments or a plugin that
-//! failed, is a result with `isError`: models see its text, and clients hide errors (MCP specification, Tools: error
-//! handling). The texts and codes are those of REST.
+//! What is wrong with a request as a whole is a JSON-RPC error. What a model can act on, wrong arguments or a plugin
+//! that failed, is a result with `isError`: models see its text, and clients hide errors (MCP specification, Tools:
+//! error handling). The texts and codes are those of REST.
 
 use actix_web::http::StatusCode;
 use rmcp::{

@@ -31,7 +31,8 @@ pub static ROUTES: &[Endpoint] = &[get("/api/v1/events", Action::EventRead, || w
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields, default)]
 struct EventQuery {
-    /// `cursor` of an earlier answer, or of one of its events: what comes after it. Left out: from the oldest that is kept.
+    /// `cursor` of an earlier answer, or of one of its events: what comes after it. Left out: from the oldest that is
+    /// kept.
     after: Option<String>,
     /// Left out: 50.
     #[param(minimum = 1, maximum = 200)]

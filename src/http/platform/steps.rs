@@ -73,7 +73,8 @@ struct StepBody {
     color: Option<String>,
     stage_type: Option<StageType>,
     prompt: Option<String>,
-    /// What happens on entering, leaving and at turns; replaces all of it. It is kept and shown, and run by nothing yet.
+    /// What happens on entering, leaving and at turns; replaces all of it. It is kept and shown, and run by nothing
+    /// yet.
     #[schema(value_type = Option<Object>)]
     events: Option<Map>,
     allow_manual_move: Option<bool>,

@@ -1,5 +1,5 @@
-//! The life of one connection: requests are answered in the order in which they are done, news come between them, and it
-//! ends when its client does, does not read, does not answer pings, or when the host stops.
+//! The life of one connection: requests are answered in the order in which they are done, news come between them, and
+//! it ends when its client does, does not read, does not answer pings, or when the host stops.
 
 use std::{io, rc::Rc};
 
@@ -173,7 +173,8 @@ impl Connection {
     }
 }
 
-/// A frame that cannot be taken. The library tells a message that is too large in all by an error of no kind of its own.
+/// A frame that cannot be taken. The library tells a message that is too large in all by an error of no kind of its
+/// own.
 fn unlawful(error: &ProtocolError) -> End {
     match error {
         ProtocolError::Overflow => End(CloseCode::Size, TOO_LARGE),

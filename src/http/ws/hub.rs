@@ -1,8 +1,8 @@
 //! Who is connected by `/ws`, and the one task that tells them of events.
 //!
-//! A frame is written once and shared by all that get it. Each connection has a line of bounded length; one whose line is
-//! full is let go, since what it would miss nobody could tell it. The hub itself listens with a bound too: what did not fit
-//! there everyone is told of, by number.
+//! A frame is written once and shared by all that get it. Each connection has a line of bounded length; one whose line
+//! is full is let go, since what it would miss nobody could tell it. The hub itself listens with a bound too: what did
+//! not fit there everyone is told of, by number.
 
 use std::{
     collections::HashMap,

@@ -1,7 +1,7 @@
 //! The task that writes events: gathers what waits, commits it in one transaction, answers.
 //!
-//! When the database is away, those who wait are told so, and lifecycle events, whose tellers do not wait, are kept and go
-//! first as soon as it is back. An event that the database refuses for itself does not take its neighbours with it.
+//! When the database is away, those who wait are told so, and lifecycle events, whose tellers do not wait, are kept and
+//! go first as soon as it is back. An event that the database refuses for itself does not take its neighbours with it.
 
 use std::{
     collections::VecDeque,

@@ -1,7 +1,7 @@
 //! Tasks and their sessions: of whom, how far, where on the board, on which repositories.
 //!
-//! Tasks come in blocks of ten to a workspace: the first of a block is a larger piece of work, three others are parts of
-//! it. The oldest are done, the newest are not; what is between is somewhere on its way.
+//! Tasks come in blocks of ten to a workspace: the first of a block is a larger piece of work, three others are parts
+//! of it. The oldest are done, the newest are not; what is between is somewhere on its way.
 
 use serde_json::{Value, json};
 

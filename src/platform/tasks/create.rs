@@ -17,8 +17,9 @@ use crate::{
     store::platform::Work,
 };
 
-/// Makes the task; the checks that need no row were made. `looked` is what `PlatformStore::destination` said before; without it
-/// the work looks itself. What has gone since then is a conflict, so that the work is done again and looks itself.
+/// Makes the task; the checks that need no row were made. `looked` is what `PlatformStore::destination` said before;
+/// without it the work looks itself. What has gone since then is a conflict, so that the work is done again and looks
+/// itself.
 pub(super) async fn create(
     work: &Work,
     by: &By,

@@ -1,5 +1,5 @@
-//! The way into the log of events that belong to no change: together, bounded, answered when they are committed, with the
-//! workspace they belong to; and what becomes of lifecycle events when the database is away or the host stops.
+//! The way into the log of events that belong to no change: together, bounded, answered when they are committed, with
+//! the workspace they belong to; and what becomes of lifecycle events when the database is away or the host stops.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Where a new task goes is looked at before its transaction. What has gone or closed since then does not get it, and the task
-//! goes where a task goes now.
+//! Where a new task goes is looked at before its transaction. What has gone or closed since then does not get it, and
+//! the task goes where a task goes now.
 
 use super::*;
 use crate::{

@@ -7,16 +7,16 @@ use sea_orm::{ConnAcquireErr, DbErr, RuntimeErr, sqlx};
 /// Why a statement gave no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DbFault {
-    /// The connection broke, or the server ended the transaction for reasons of its own or because of another one; the same
-    /// work may succeed when it is done again. A write may still have taken effect.
+    /// The connection broke, or the server ended the transaction for reasons of its own or because of another one; the
+    /// same work may succeed when it is done again. A write may still have taken effect.
     #[error("the database gave the work up, or its connection broke: {0}")]
     Lost(String),
     /// No connection, no space, or no answer within `timing.database_timeout`; a write may still have taken effect.
     #[error("the database is not available: {0}")]
     Unavailable(String),
-    /// A row with this key is there already, or one that a row refers to is not there. Another writer may have been faster:
-    /// services look before they write, so the same work, done again, finds what is there now and says so. When it does
-    /// not, the rows are not as the work takes them to be.
+    /// A row with this key is there already, or one that a row refers to is not there. Another writer may have been
+    /// faster: services look before they write, so the same work, done again, finds what is there now and says so. When
+    /// it does not, the rows are not as the work takes them to be.
     #[error("the database has other rows than the work needs: {0}")]
     Conflict(String),
     /// The statement itself failed.

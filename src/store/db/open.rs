@@ -54,8 +54,8 @@ pub enum ConnectError {
     Migration(String),
 }
 
-/// Page cache of each reading connection, in KiB (SQLite counts KiB as a negative number). What a page of code statistics
-/// looks at does not fit into the 2 MB that SQLite takes by itself: every page was read from the file again.
+/// Page cache of each reading connection, in KiB (SQLite counts KiB as a negative number). What a page of code
+/// statistics looks at does not fit into the 2 MB that SQLite takes by itself: every page was read from the file again.
 const READER_CACHE: &str = "-8000";
 
 /// The connections of an open database, its schema not looked at yet.

@@ -14,8 +14,9 @@ use crate::{
 };
 
 impl InboxStore {
-    /// Writes what is known of a plugin's versions: a newer one gets an item, which `id` names if it is new, unless it has one
-    /// already; the item of another version is over then. Answers whether something is said that was not said before.
+    /// Writes what is known of a plugin's versions: a newer one gets an item, which `id` names if it is new, unless it
+    /// has one already; the item of another version is over then. Answers whether something is said that was not said
+    /// before.
     pub async fn apply_update(&self, plugin: &PluginId, news: &UpdateNews, id: Uuid) -> Result<bool, InboxError> {
         self.db.repeat(|| self.write_update(plugin, news, id)).await
     }

@@ -1,4 +1,5 @@
-//! The log files of one plugin: appending, rotation by size, their bound, reading the newest lines back. All functions block.
+//! The log files of one plugin: appending, rotation by size, their bound, reading the newest lines back. All functions
+//! block.
 
 use std::{
     fs::{self as std_fs, OpenOptions},
@@ -112,7 +113,8 @@ impl LogFolder {
         Ok(())
     }
 
-    /// The newest lines, at most `limit`, oldest first; no more than the newest `bytes` of the two newest files are read.
+    /// The newest lines, at most `limit`, oldest first; no more than the newest `bytes` of the two newest files are
+    /// read.
     pub fn newest(&self, limit: usize, bytes: u64) -> Vec<LogLine> {
         let mut newest: Vec<LogLine> = Vec::new();
         for age in 0..2 {

@@ -1,8 +1,8 @@
 //! What is kept for the way back while one version is exchanged for another: the record of the version before, and the
 //! kept version whose place a package of the same number takes.
 //!
-//! Both lie in the plugin's folder under hidden names that no sweep deletes, and are dropped when the change has come to
-//! its end. When that is, is `actors::installer`'s decision. All functions block, one at a time for one id.
+//! Both lie in the plugin's folder under hidden names that no sweep deletes, and are dropped when the change has come
+//! to its end. When that is, is `actors::installer`'s decision. All functions block, one at a time for one id.
 
 use std::fs::{self as std_fs, File};
 use std::io::Read as _;
@@ -52,8 +52,8 @@ impl PackageStore {
         Ok(fs::write_atomic(&folder.join(BEFORE), record.to_yaml()?.as_bytes())?)
     }
 
-    /// The record that was kept of this version, provided that the program for `platform` is still the one on it. Nothing
-    /// else is asked: the version ran here, so it was accepted once.
+    /// The record that was kept of this version, provided that the program for `platform` is still the one on it.
+    /// Nothing else is asked: the version ran here, so it was accepted once.
     ///
     /// # Errors
     /// [`BeforeError`]
@@ -105,8 +105,8 @@ impl PackageStore {
         Ok(())
     }
 
-    /// Brings a version back that was put aside, in place of the package that took its place; without effect when none is
-    /// aside.
+    /// Brings a version back that was put aside, in place of the package that took its place; without effect when none
+    /// is aside.
     pub fn bring_back(&self, id: &PluginId, version: &str) -> Result<(), FileError> {
         let (folder, place, aside) = self.places(id, version);
         if !fs::exists(&aside)? {

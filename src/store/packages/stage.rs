@@ -96,7 +96,8 @@ impl PackageStore {
         B: AsRef<[u8]>,
     {
         let path = self.root.join(STAGING).join(uuid::Uuid::new_v4().simple().to_string());
-        // One job makes and owns both: when this future is dropped meanwhile, so is the job's result, and the folder goes.
+        // One job makes and owns both: when this future is dropped meanwhile, so is the job's result, and the folder
+        // goes.
         let make = move || {
             fs::create_private_folder(&path)?;
             let staged = Staged { folder: StagingFolder { path }, size: 0, sha256: Digest::default() };

@@ -1,8 +1,8 @@
 //! Writing events to the log that belong to no change of rows: what plugins emit, what the operator publishes, how
 //! plugins fare.
 //!
-//! Which of them go together is the writer's decision (`platform::event_writer`). Here a group is one transaction, under
-//! the same lock as the events of changes, so that all have one order.
+//! Which of them go together is the writer's decision (`platform::event_writer`). Here a group is one transaction,
+//! under the same lock as the events of changes, so that all have one order.
 
 use std::{
     collections::HashMap,
@@ -59,9 +59,9 @@ impl PlatformStore {
         self.append_with(entries, &[], again).await.map(drop)
     }
 
-    /// As [`Self::append`], and before them the writes of which some of them tell, each at the place of its event. An event
-    /// whose write does not pass is not written. The stamps of the writes that passed, at the same places; there may be
-    /// fewer of both than events.
+    /// As [`Self::append`], and before them the writes of which some of them tell, each at the place of its event. An
+    /// event whose write does not pass is not written. The stamps of the writes that passed, at the same places; there
+    /// may be fewer of both than events.
     pub async fn append_with(
         &self,
         entries: &[Entry],

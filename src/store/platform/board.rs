@@ -260,14 +260,14 @@ impl Work {
         Ok(record::all_of(workflows_of(workspace_id).lock_exclusive().all(self.transaction()).await?)?)
     }
 
-    /// All steps of a workflow, by place; locked until the work is done: who deletes a step of another workflow changes those
-    /// that pull from it.
+    /// All steps of a workflow, by place; locked until the work is done: who deletes a step of another workflow changes
+    /// those that pull from it.
     pub async fn steps_of(&self, workflow_id: &str) -> Result<Vec<Step>, PlatformError> {
         Ok(record::all_of(steps_of(workflow_id).lock_exclusive().all(self.transaction()).await?)?)
     }
 
-    /// The steps of a workspace's workflows that pull from one of these, by workflow and place; locked until the work is
-    /// done.
+    /// The steps of a workspace's workflows that pull from one of these, by workflow and place; locked until the work
+    /// is done.
     pub async fn steps_pulling_from(&self, workspace_id: &str, ids: &[&str]) -> Result<Vec<Step>, PlatformError> {
         use workflow_step::{Column, Entity};
         if ids.is_empty() {

@@ -1,8 +1,8 @@
-//! Emptying what holds very many rows a little at a time, so that the statement that deletes it has little to take along.
-//! Which of them, and what is told, is the services' decision (`crate::platform::clearing`).
+//! Emptying what holds very many rows a little at a time, so that the statement that deletes it has little to take
+//! along. Which of them, and what is told, is the services' decision (`crate::platform::clearing`).
 //!
-//! A deletion that has begun is noted, so that one that is cut off can be finished: of a workspace in its row, of anything
-//! else as a fact about this database (docs/decisions/0028-notes-of-deletions.md).
+//! A deletion that has begun is noted, so that one that is cut off can be finished: of a workspace in its row, of
+//! anything else as a fact about this database (docs/decisions/0028-notes-of-deletions.md).
 
 use sea_orm::{
     ActiveValue::Set,

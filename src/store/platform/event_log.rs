@@ -1,8 +1,8 @@
 //! The event log: everything that was told, in the order of the commits.
 //!
 //! A reader keeps the number of the last event it has taken; [`PlatformStore::events_after`] gives what came later. Old
-//! events go by age and by size, but never one that the bus has not published. How far they are gone is kept as a cursor
-//! of its own ([`GONE`]), so that a reader who was overtaken learns it.
+//! events go by age and by size, but never one that the bus has not published. How far they are gone is kept as a
+//! cursor of its own ([`GONE`]), so that a reader who was overtaken learns it.
 //!
 //! There is no index by subject or workspace: every writer would pay for it. A filtered page looks at [`WINDOW`] events
 //! and says how far it has looked, so that its reader goes on there and never looks at an event twice.

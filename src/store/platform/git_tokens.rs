@@ -86,8 +86,8 @@ impl PlatformStore {
 }
 
 impl Work {
-    /// Keeps a new token; one that was kept by an attempt whose answer was lost stays. `false` when the session has as many
-    /// as there may be. The session must be locked.
+    /// Keeps a new token; one that was kept by an attempt whose answer was lost stays. `false` when the session has as
+    /// many as there may be. The session must be locked.
     pub async fn add_git_token(&self, new: &GitToken, hash: &TokenHash) -> Result<bool, PlatformError> {
         let connection = self.transaction();
         if Entity::find_by_id(new.id.clone()).one(connection).await?.is_some() {

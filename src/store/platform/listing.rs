@@ -1,11 +1,12 @@
 //! Lists in a total order: one page by one query that an index serves from its first row to its last.
 //!
 //! A page begins after an order key, never at an offset. A filter by several values of the index's first column is a
-//! merge of one ordered walk for each value (`UNION ALL`), not a sort of all their rows; beyond [`MERGED`] values, or where
-//! the walks would have too many parameters together, the database chooses.
+//! merge of one ordered walk for each value (`UNION ALL`), not a sort of all their rows; beyond [`MERGED`] values, or
+//! where the walks would have too many parameters together, the database chooses.
 //!
-//! A page is bounded in bytes too. Its query leaves long texts out that are large, and says how many bytes the long texts of
-//! a row have; large rows that the page holds in the end are read by a second one. An ordinary page takes one query.
+//! A page is bounded in bytes too. Its query leaves long texts out that are large, and says how many bytes the long
+//! texts of a row have; large rows that the page holds in the end are read by a second one. An ordinary page takes one
+//! query.
 
 use sea_orm::{
     ColumnTrait, ConnectionTrait, DbBackend, DbErr, EntityTrait, FromQueryResult, IdenStatic as _, Iterable as _,
@@ -66,8 +67,8 @@ where
     E: EntityTrait,
     E::Model: ModelTrait<Entity = E>,
 {
-    /// One page: at most its limit of rows, and of [`page::MAX_BYTES`] of long texts, but always one when there is one. A
-    /// row that is deleted meanwhile may be left out.
+    /// One page: at most its limit of rows, and of [`page::MAX_BYTES`] of long texts, but always one when there is one.
+    /// A row that is deleted meanwhile may be left out.
     pub async fn page(&self, connection: &impl ConnectionTrait, page: &PageRequest) -> Result<Rows<E>, PlatformError> {
         match self.statement(connection.get_database_backend(), page)? {
             Some(statement) => self.read(connection, statement, page.limit()).await,

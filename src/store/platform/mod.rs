@@ -95,7 +95,8 @@ impl PlatformStore {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the idempotency keys and answers that this host has written since its start, as their bound counts them.
+    /// Bytes of the idempotency keys and answers that this host has written since its start, as their bound counts
+    /// them.
     pub fn answered_bytes(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }

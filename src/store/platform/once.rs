@@ -1,5 +1,5 @@
-//! Idempotency keys: the same request with the same key is done once and answered the same, as long as the key is known:
-//! `timing.idempotency_age`, and as far back as `limits.idempotency_bytes` reach.
+//! Idempotency keys: the same request with the same key is done once and answered the same, as long as the key is
+//! known: `timing.idempotency_age`, and as far back as `limits.idempotency_bytes` reach.
 //!
 //! The answer is written in the transaction of the work, so there is no moment at which the work is done and its key
 //! not known.

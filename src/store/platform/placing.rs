@@ -1,5 +1,5 @@
-//! Where a new task goes: its workspace, its workflow and the steps of that, by one statement. On SQLite all other writers
-//! wait while a task is made, so each statement counts, and this one is asked of a reader before.
+//! Where a new task goes: its workspace, its workflow and the steps of that, by one statement. On SQLite all other
+//! writers wait while a task is made, so each statement counts, and this one is asked of a reader before.
 
 use sea_orm::{
     ColumnTrait, EntityTrait, FromQueryResult, QueryFilter, QueryOrder, QuerySelect, QueryTrait, Select,
@@ -29,8 +29,8 @@ struct Row {
 }
 
 impl PlatformStore {
-    /// As [`Work::destination`], before the work: what it names may be gone or closed when the work begins. A row of the task
-    /// that refers to what is gone is then a conflict (`DbFault::Conflict`), and the work looks again.
+    /// As [`Work::destination`], before the work: what it names may be gone or closed when the work begins. A row of
+    /// the task that refers to what is gone is then a conflict (`DbFault::Conflict`), and the work looks again.
     pub async fn destination(
         &self,
         scope: &Scope,
@@ -44,8 +44,9 @@ impl PlatformStore {
 }
 
 impl Work {
-    /// Where a task goes that names these; an empty id names the only workspace of the scope, or the first workflow that is
-    /// not hidden. A named workflow may be of another workspace that the scope sees. `None` without such a workspace. Nothing is locked.
+    /// Where a task goes that names these; an empty id names the only workspace of the scope, or the first workflow
+    /// that is not hidden. A named workflow may be of another workspace that the scope sees. `None` without such a
+    /// workspace. Nothing is locked.
     pub async fn destination(
         &self,
         workspace_id: &str,

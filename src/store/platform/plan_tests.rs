@@ -1,7 +1,7 @@
 //! Every list is served by an index, from its first row on: the databases' own plans say so.
 //!
-//! SQLite may neither scan a table without an index nor sort. PostgreSQL prefers both on small tables, so it is told not
-//! to; that it obeys shows that it can.
+//! SQLite may neither scan a table without an index nor sort. PostgreSQL prefers both on small tables, so it is told
+//! not to; that it obeys shows that it can.
 
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, QueryFilter, QueryTrait, Statement, TransactionTrait};
 

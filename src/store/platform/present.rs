@@ -1,9 +1,9 @@
-//! Workspaces that were found lately: whether there is one is asked with every call into a plugin, and the answer seldom
-//! changes.
+//! Workspaces that were found lately: whether there is one is asked with every call into a plugin, and the answer
+//! seldom changes.
 //!
 //! Only that there is one is kept, and nothing of what is in its row. All changes go by this host (one host has one
-//! database), so it is enough that each commit that takes a workspace away empties this before it is answered. How a commit
-//! ended of which no answer came nobody knows: from then on everything is looked up.
+//! database), so it is enough that each commit that takes a workspace away empties this before it is answered. How a
+//! commit ended of which no answer came nobody knows: from then on everything is looked up.
 
 use std::{
     collections::HashSet,

@@ -1,5 +1,5 @@
-//! Searching in texts. The letters a to z are found whatever their case, on both databases alike; every other sign as it
-//! is written.
+//! Searching in texts. The letters a to z are found whatever their case, on both databases alike; every other sign as
+//! it is written.
 
 use sea_orm::{
     Condition, DbBackend, EntityTrait, IdenStatic as _,

@@ -286,8 +286,8 @@ impl Work {
         Ok(query.into_tuple::<String>().one(self.transaction()).await?.is_some())
     }
 
-    /// At most `limit` tasks of a workflow that were not put away, of one step of it when it is given, of those with these
-    /// ids when there are any given; the newest first, locked until the work is done.
+    /// At most `limit` tasks of a workflow that were not put away, of one step of it when it is given, of those with
+    /// these ids when there are any given; the newest first, locked until the work is done.
     pub async fn tasks_of_workflow(
         &self,
         workflow_id: &str,

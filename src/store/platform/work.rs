@@ -1,7 +1,7 @@
 //! A unit of work: one transaction with the events of what it changes.
 //!
-//! Rows and events are committed together or not at all. The events are written last, under a lock that PostgreSQL holds
-//! until the commit, so that their numbers are in the order of the commits on both databases.
+//! Rows and events are committed together or not at all. The events are written last, under a lock that PostgreSQL
+//! holds until the commit, so that their numbers are in the order of the commits on both databases.
 
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError,
@@ -60,8 +60,8 @@ struct Inner {
 }
 
 impl PlatformStore {
-    /// Does one unit of work in a scope: `work` reads, changes and tells by the [`Work`] it is given. With a key, it is done once
-    /// for that key, and the same answer is given again (`Idempotency-Key`).
+    /// Does one unit of work in a scope: `work` reads, changes and tells by the [`Work`] it is given. With a key, it is
+    /// done once for that key, and the same answer is given again (`Idempotency-Key`).
     ///
     /// When the connection is lost it is done again (`Db::repeat`). A commit whose answer was lost is noticed by its
     /// events; work that tells nothing must leave the same rows when it is done twice.
@@ -150,8 +150,9 @@ impl Work {
         &self.inner.scope
     }
 
-    /// The one moment of the work, in whole microseconds: when it is first asked for. To be asked for once the rows that it
-    /// is written into are locked, so that the moments of what happens to them are in the order in which it happens.
+    /// The one moment of the work, in whole microseconds: when it is first asked for. To be asked for once the rows
+    /// that it is written into are locked, so that the moments of what happens to them are in the order in which it
+    /// happens.
     pub fn now(&self) -> OffsetDateTime {
         *self.inner.now.get_or_init(|| whole_micros(OffsetDateTime::now_utc()))
     }

@@ -1,9 +1,9 @@
 //! Writing a config: at once when only the file changes, or in two steps when the vault changes with it.
 //!
-//! The second way is for a crash between file and database. The new file is *staged* beside the old one under a revision
-//! of its own; the vault's transaction, which holds the same revision, is the moment at which the save counts; then the
-//! staged file takes the old one's place. Whoever finds a staged file later looks the revision up in the vault and
-//! finishes the save or drops it (`actors::settings`). The order and its crash points: docs/runtime-semantics.md.
+//! The second way is for a crash between file and database. The new file is *staged* beside the old one under a
+//! revision of its own; the vault's transaction, which holds the same revision, is the moment at which the save counts;
+//! then the staged file takes the old one's place. Whoever finds a staged file later looks the revision up in the vault
+//! and finishes the save or drops it (`actors::settings`). The order and its crash points: docs/runtime-semantics.md.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -98,7 +98,8 @@ impl PluginConfigs {
     pub fn promote(&self, plugin: &PluginId) -> Result<(), FileError> {
         let staged = self.staged_path(plugin);
         std::fs::rename(&staged, self.path(plugin)).at("replace", &staged)?;
-        // The save counts already and is in place; only a power loss could bring the staged file back, to be moved again.
+        // The save counts already and is in place; only a power loss could bring the staged file back, to be moved
+        // again.
         if let Err(error) = fs::sync_folder(&self.folder) {
             tracing::warn!(plugin.id = %plugin, %error, "a saved config may have to be put in place again after a power loss");
         }

@@ -1,4 +1,5 @@
-//! The promises of what plugins keep for users, each a function over a [`Db`], so that every database runs the same suite.
+//! The promises of what plugins keep for users, each a function over a [`Db`], so that every database runs the same
+//! suite.
 
 use serde_json::{Value, json};
 use time::macros::datetime;

@@ -1,8 +1,9 @@
 //! Where log lines wait until the log's own thread writes them.
 //!
-//! Whoever logs appends to one buffer; the thread takes all that waits, writes it in one piece and rests. So a line costs
-//! no allocation that another thread frees, no message and mostly no wake-up, which together cost more than the line
-//! itself (docs/performance.md). When nobody reads the lines they are dropped at the bound, counted, and the host goes on.
+//! Whoever logs appends to one buffer; the thread takes all that waits, writes it in one piece and rests. So a line
+//! costs no allocation that another thread frees, no message and mostly no wake-up, which together cost more than the
+//! line itself (docs/performance.md). When nobody reads the lines they are dropped at the bound, counted, and the host
+//! goes on.
 
 use std::{
     io, mem,

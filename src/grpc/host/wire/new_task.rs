@@ -13,8 +13,8 @@ use crate::domain::{
     },
 };
 
-/// Reads the request in the contract's order: title, metadata, repositories, launch options. `owned` says which providers
-/// are the plugin's.
+/// Reads the request in the contract's order: title, metadata, repositories, launch options. `owned` says which
+/// providers are the plugin's.
 ///
 /// Agents' profiles count only when an agent is to be started; the plan mode also says where the task begins.
 pub fn new_task(request: v1::CreateTaskRequest, owned: impl Fn(&str) -> bool) -> Result<NewTask, Refusal> {
