@@ -10,9 +10,12 @@ mod inside;
 use std::rc::Rc;
 
 use actix_web::{
-    HttpMessage, HttpRequest, HttpResponse,
+    FromRequest, HttpMessage, HttpRequest, HttpResponse,
+    dev::Payload,
+    error::PayloadError,
     web::{self, Data},
 };
+use futures_util::StreamExt;
 
 pub use hub::Hub;
 pub(super) use inside::Inside;
@@ -22,7 +25,7 @@ use super::{
     endpoint::{Content, Endpoint, get},
     query::Query,
 };
-use crate::domain::{action::Action, principal::Principal};
+use crate::domain::{action::Action, gateway::lengths::Lengths, principal::Principal};
 
 /// Where it is.
 pub const PATH: &str = "/ws";
@@ -52,9 +55,22 @@ async fn open(
     let inside = request.app_data::<Rc<Inside>>().ok_or(ApiError::NotReady)?;
     let seat = services.hub.sit(principal.user_id().unwrap_or_default()).ok_or(ApiError::TooManyConnections)?;
     let no_upgrade = |error: actix_web::Error| ApiError::NoUpgrade(error.to_string());
+    let body = bounded(body, services.limits.ws_frame_bytes);
+    let body = web::Payload::from_request(&request, &mut { body }).await.map_err(no_upgrade)?;
     let (answer, session, messages) = actix_ws::handle(&request, body).map_err(no_upgrade)?;
     let connection = connection::Connection::new(seat, session, &services, Rc::clone(inside), principal);
     #[expect(clippy::disallowed_methods, reason = "it ends with the connection, and every connection with the host")]
     actix_web::rt::spawn(connection.run(messages));
     Ok(answer)
+}
+
+/// The bytes of frames, up to one that is to have more than `most`: the library waits for the whole of a frame before it
+/// looks how long it is.
+fn bounded(body: web::Payload, most: u64) -> Payload {
+    let mut lengths = Lengths::new(most);
+    let look = move |piece: Result<web::Bytes, PayloadError>| {
+        let piece = piece?;
+        lengths.look(&piece).map(|()| piece).map_err(|_| PayloadError::Overflow)
+    };
+    Payload::Stream { payload: Box::pin(body.into_inner().map(look)) }
 }

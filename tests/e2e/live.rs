@@ -331,6 +331,52 @@ async fn a_frame_beyond_the_bound_ends_the_connection() {
     assert_eq!(client.frame().await.expect_err("an end").map(|frame| frame.code), Some(CloseCode::Size));
 }
 
+/// The head of a frame counts: what it announces is not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frame_that_is_announced_as_too_large_ends_the_connection_at_once() {
+    let host = Host::start().await;
+    for length in [(32 << 20) + 1, 1_u64 << 40, 1 << 62] {
+        let mut client = Client::connect(&host).await;
+        client.raw(&[&[0x81, 0xff][..], &length.to_be_bytes(), &[0; 4], b"{}"].concat()).await;
+        let end = client.frame().await.expect_err("an end").expect("with a reason");
+        assert_eq!(end.code, CloseCode::Size, "{length}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_against_the_protocol_and_texts_that_are_none_are_told_apart() {
+    let host = Host::start().await;
+    for (frame, code) in [
+        ([0xc1, 0x82, 0, 0, 0, 0, b'{', b'}'], CloseCode::Protocol),
+        ([0x81, 0x82, 0, 0, 0, 0, 0xff, b'}'], CloseCode::Invalid),
+    ] {
+        let mut client = Client::connect(&host).await;
+        client.raw(&frame).await;
+        let end = client.frame().await.expect_err("an end").expect("with a reason");
+        assert_eq!(end.code, code, "{frame:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_read_its_answers_keeps_no_connection_to_the_database() {
+    let settings = "[limits]\ndatabase_connections = 2\n[timing]\nws_write = \"60s\"\ndatabase_timeout = \"3s\"\n";
+    let host = Host::start_with(Settings::toml(settings)).await;
+    let (mut slow, mut quick) = (Client::connect(&host).await, Client::connect(&host).await);
+    let workspace = quick.done("workspace.create", json!({"name": "one"})).await["id"].clone();
+    for n in 0..20 {
+        quick.done("task.create", json!({"title": format!("t{n}"), "description": "x".repeat(100_000)})).await;
+    }
+    // As much as sockets hold, and more.
+    for n in 0..60 {
+        let list = json!({"id": n.to_string(), "type": "request", "action": "task.list", "payload": {"workspace_id": workspace}});
+        slow.send(&list.to_string()).await;
+    }
+    for _ in 0..20 {
+        host.get("/api/v1/workspaces").await.expect(200);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_closes_is_answered_with_its_own_code() {
     let host = Host::start().await;

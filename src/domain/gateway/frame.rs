@@ -110,15 +110,20 @@ pub fn parse(text: &str) -> Result<Request, BadFrame> {
         return Err(bad(&None, "", shape));
     }
     let raw: Raw = serde_json::from_str(text).map_err(|_| bad(&None, "", shape))?;
-    let short = |text: String| (text.len() <= MAX_NAME_BYTES).then_some(text);
-    let id = match raw.id {
-        Value::Null => None,
-        Value::String(id) if id.is_empty() => None,
-        Value::String(id) => Some(short(id).ok_or_else(|| bad(&None, "", "id must have at most 128 bytes"))?),
-        _ => return Err(bad(&None, "", "id must be a text")),
-    };
-    let Value::String(action) = raw.action else { return Err(bad(&id, "", "action must be a text")) };
-    let action = short(action).ok_or_else(|| bad(&id, "", "action must have at most 128 bytes"))?;
+    // What of a name can be told back is told with what is wrong.
+    let name = |value: &Value| value.as_str().filter(|name| name.len() <= MAX_NAME_BYTES).map(str::to_owned);
+    let (id, action) = (name(&raw.id).filter(|id| !id.is_empty()), name(&raw.action).unwrap_or_default());
+    match &raw.id {
+        Value::Null => {}
+        Value::String(whole) if whole.len() <= MAX_NAME_BYTES => {}
+        Value::String(_) => return Err(bad(&None, &action, "id must have at most 128 bytes")),
+        _ => return Err(bad(&None, &action, "id must be a text")),
+    }
+    match &raw.action {
+        Value::String(whole) if whole.len() <= MAX_NAME_BYTES => {}
+        Value::String(_) => return Err(bad(&id, "", "action must have at most 128 bytes")),
+        _ => return Err(bad(&id, "", "action must be a text")),
+    }
     if !matches!(raw.kind.as_str(), Some("request")) {
         return Err(bad(&id, &action, "type must be \"request\""));
     }
@@ -219,8 +224,8 @@ mod tests {
         let cases = [
             ("", None, "", "a frame must be a JSON object with type, action and payload"),
             ("[1]", None, "", "a frame must be a JSON object with type, action and payload"),
-            (r#"{"id":7,"type":"request","action":"a"}"#, None, "", "id must be a text"),
-            (long.as_str(), None, "", "id must have at most 128 bytes"),
+            (r#"{"id":7,"type":"request","action":"a"}"#, None, "a", "id must be a text"),
+            (long.as_str(), None, "a", "id must have at most 128 bytes"),
             (r#"{"id":"7","type":"request"}"#, Some("7"), "", "action must be a text"),
             (r#"{"id":"7","type":"response","action":"a"}"#, Some("7"), "a", "type must be \"request\""),
             (r#"{"id":"7","type":"request","action":"a","payload":[]}"#, Some("7"), "a", "payload must be an object"),

@@ -3,5 +3,6 @@
 
 pub mod frame;
 pub mod interest;
+pub mod lengths;
 pub mod notice;
 pub mod request;

@@ -5,13 +5,16 @@ use std::{io, rc::Rc};
 
 use actix_ws::{AggregatedMessage, CloseCode, CloseReason, MessageStream, ProtocolError, Session};
 use bytestring::ByteString;
-use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::{
     json,
     value::{RawValue, to_raw_value},
 };
 use time::OffsetDateTime;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, MissedTickBehavior, interval_at, timeout},
+};
+use tracing::Instrument;
 
 use super::{
     super::Services,
@@ -84,7 +87,8 @@ impl Connection {
     async fn talk(&mut self, messages: MessageStream) -> Result<Option<CloseReason>, End> {
         let most = self.asker.frame_bytes;
         let mut messages = messages.max_frame_size(most).aggregate_continuations().max_continuation_size(most);
-        let mut work = FuturesUnordered::new();
+        // Tasks of their own: they go on, and give back what they hold of the host, while a client does not read.
+        let mut work = JoinSet::new();
         let mut pings = interval_at(Instant::now() + self.timing.ws_ping, self.timing.ws_ping);
         pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut heard = Instant::now();
@@ -95,7 +99,10 @@ impl Connection {
                     Some(frame) => self.send(frame).await?,
                     None => return Err(self.let_go()),
                 },
-                Some(answer) = work.next(), if !work.is_empty() => self.send(answer).await?,
+                Some(answer) = work.join_next() => match answer {
+                    Ok(answer) => self.send(answer).await?,
+                    Err(_) => return Err(End(CloseCode::Error, "an answer was lost")),
+                },
                 message = messages.recv(), if work.len() < AT_ONCE => {
                     heard = Instant::now();
                     match message {
@@ -103,7 +110,8 @@ impl Connection {
                             Taken::Answer(answer) => self.send(answer.into()).await?,
                             Taken::Work(request, call) => {
                                 let asker = Rc::clone(&self.asker);
-                                work.push(async move { ByteString::from(asker.answer(&request, call).await) });
+                                let answer = async move { ByteString::from(asker.answer(&request, call).await) };
+                                work.spawn_local(answer.in_current_span());
                             }
                         },
                         Some(Ok(AggregatedMessage::Binary(_))) => {
@@ -178,6 +186,10 @@ impl Connection {
 fn unlawful(error: &ProtocolError) -> End {
     match error {
         ProtocolError::Overflow => End(CloseCode::Size, TOO_LARGE),
+        // Of a kind with a wrong text; an extension would give these bits a meaning, but none was agreed upon.
+        ProtocolError::Io(error) if error.to_string().contains("reserved bits") => {
+            End(CloseCode::Protocol, "a frame has reserved bits set: no extension is spoken here")
+        }
         ProtocolError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
             End(CloseCode::Invalid, "a text is not UTF-8")
         }

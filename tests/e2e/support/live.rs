@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::{io::AsyncWriteExt, time::timeout};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{self, Message, client::IntoClientRequest, protocol::CloseFrame},
@@ -32,6 +32,13 @@ impl Client {
     /// Sends this text as it is.
     pub async fn send(&mut self, text: &str) {
         self.stream.send(Message::text(text)).await.expect("sent");
+    }
+
+    /// Writes these bytes as they are, no frame around them.
+    pub async fn raw(&mut self, bytes: &[u8]) {
+        let stream = self.stream.get_mut();
+        stream.write_all(bytes).await.expect("written");
+        stream.flush().await.expect("flushed");
     }
 
     /// Closes it; what the host answers.
