@@ -10,6 +10,7 @@ use std::{
 use async_trait::async_trait;
 use kandev_proto::v1::{self, plugin_client::PluginClient as Stub};
 use prost::Message;
+use tokio::time::{Instant, timeout_at};
 use tonic::{
     Code, Request, Response, Status,
     metadata::MetadataValue,
@@ -143,8 +144,11 @@ async fn bounded<T>(
     deadline: Duration,
     call: Pin<&mut impl Future<Output = Result<Response<T>, Status>>>,
 ) -> Result<T, CallError> {
-    match tokio::time::timeout(deadline, call).await {
+    let end = Instant::now() + deadline;
+    match timeout_at(end, call).await {
         Ok(Ok(response)) => Ok(response.into_inner()),
+        // A plugin knows the deadline and may be the first to say that it is over; some say so as a cancellation.
+        Ok(Err(_)) if Instant::now() >= end => Err(CallError::TimedOut(deadline)),
         Ok(Err(status)) => Err(classify(&status)),
         Err(_) => Err(CallError::TimedOut(deadline)),
     }

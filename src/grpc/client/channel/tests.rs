@@ -152,3 +152,18 @@ async fn a_body_of_sixteen_mebibytes_goes_both_ways_and_eighteen_are_refused() {
     assert_eq!(refused, Err(CallError::Refused { code: Code::ResourceExhausted, message }));
     assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Ok(()));
 }
+
+/// Both have the same deadline; on a busy machine the plugin's word may be read first.
+#[tokio::test(start_paused = true)]
+async fn a_plugin_that_says_first_that_the_deadline_is_over_is_too_late_and_does_not_refuse() {
+    let deadline = Duration::from_secs(1);
+    let told = async |after: Duration| {
+        let call = async move {
+            tokio::time::sleep(after).await;
+            Err::<Response<()>, _>(Status::cancelled("Timeout expired"))
+        };
+        bounded(deadline, std::pin::pin!(call)).await
+    };
+    assert!(matches!(told(deadline).await, Err(CallError::TimedOut(after)) if after == deadline));
+    assert!(matches!(told(deadline / 2).await, Err(CallError::Refused { code: Code::Cancelled, .. })));
+}
