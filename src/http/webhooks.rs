@@ -21,7 +21,7 @@ use tracing::Instrument as _;
 
 use super::{
     ApiError, Services,
-    body::{self, Bounds},
+    body::{self, BodyError, Bounds},
     endpoint::{Content, Endpoint, get, post},
     gate,
     query::Takes,
@@ -88,7 +88,7 @@ pub async fn relay(
     let headers: Vec<_> = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let headers = relay::request_headers(headers.iter().copied())?;
     let bounds = Bounds::new(webhook.body_limit(), &services.timing);
-    let body = body::read_into(&services.webhook_room, &request, payload, bounds).await?;
+    let body = body::read_into(&services.webhook_room, &request, payload, bounds).await.map_err(too_large)?;
     let call = WebhookRequest {
         webhook_key: webhook.key.clone(),
         method: request.method().to_string(),
@@ -103,6 +103,13 @@ pub async fn relay(
     let answer = call_plugin(&plugin, call, timeout).instrument(span).await;
     watch.end(outcome(&answer));
     answer
+}
+
+fn too_large(error: ApiError) -> ApiError {
+    match error {
+        ApiError::Body(BodyError::TooLarge { limit }) => ApiError::WebhookTooLarge(limit),
+        error => error,
+    }
 }
 
 async fn call_plugin(plugin: &PluginHandle, call: WebhookRequest, timeout: Duration) -> Result<HttpResponse, ApiError> {
