@@ -546,6 +546,14 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_webhooks_answer_that_is_too_large_to_read_is_502() {
+        let error = ApiError::Call(acme(), CallError::TooLarge(7));
+        let expected =
+            json!({"error": "plugin returned a webhook answer of more than 7 bytes", "code": "invalid_webhook_answer"});
+        assert_eq!(shown(error).await, (502, expected));
+    }
+
+    #[tokio::test]
     async fn too_many_is_429_and_says_when_to_try_again() {
         for error in [ApiError::CallRefused(acme(), CallRefused::TooMany(CallKind::Webhook)), ApiError::TooManyInstalls]
         {

@@ -120,6 +120,10 @@ pub(super) fn call(id: &PluginId, error: &CallError) -> Described {
             let text = format!("plugin \"{id}\" failed to handle the webhook");
             plain(StatusCode::SERVICE_UNAVAILABLE, "webhook_failed", text)
         }
+        CallError::TooLarge(bytes) => {
+            let text = format!("plugin returned a webhook answer of more than {bytes} bytes");
+            plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", text)
+        }
     };
     // The text is the plugin's and may hold what it should not tell (field case 57).
     described.with_note(redaction::diagnostic(error.to_string(), ""))
