@@ -312,6 +312,8 @@ on_both!(only_a_lawful_answer_passes_and_only_four_of_its_headers, |guest| {
         let answer = responded(&host, &board, json!({"status": status, "body": "left over"})).await;
         assert_eq!((answer.status, answer.values("content-type")), (status, vec![]));
     }
+    let untyped = responded(&host, &board, json!({"body": "text", "headers": {"Content-Type": ""}})).await;
+    assert_eq!(untyped.values("content-type"), ["application/json; charset=utf-8"]);
     let empty = responded(&host, &board, json!({})).await.expect_error(502, "invalid_action_answer");
     assert_eq!(empty, "plugin returned an empty action response");
     let large = responded(&host, &board, json!({"body_repeat": 1 << 20})).await;
