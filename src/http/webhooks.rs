@@ -131,12 +131,13 @@ fn outcome(answer: &Result<HttpResponse, ApiError>) -> CallOutcome {
 /// A segment without its percent-encoding; what is not UTF-8 then matches no id and no key.
 pub(super) fn decoded(segment: &str) -> Cow<'_, str> {
     match segment.contains('%') {
-        true => percent_decoded(segment.as_bytes()).into(),
+        true => String::from_utf8_lossy(&percent_decoded(segment.as_bytes())).into_owned().into(),
         false => segment.into(),
     }
 }
 
-fn percent_decoded(raw: &[u8]) -> String {
+/// Bytes without their percent-encoding.
+pub(super) fn percent_decoded(raw: &[u8]) -> Vec<u8> {
     let hex = |byte: u8| char::from(byte).to_digit(16);
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -156,7 +157,7 @@ fn percent_decoded(raw: &[u8]) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 fn declared<'a>(plugin: &'a PluginHandle, key: &str) -> Result<&'a Webhook, ApiError> {

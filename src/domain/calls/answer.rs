@@ -40,7 +40,8 @@ pub enum AnswerFault {
 }
 
 /// Checks and filters, in the contract's order: empty, size, status. A header whose value could not be written, or
-/// would write another one, is left out, and so is an empty type; of two spellings of a name the first in the order of their texts counts.
+/// would write another one, is left out, and so is an empty type; of two spellings of a name the first in the order of
+/// their texts counts.
 pub fn check(status: i32, headers: HashMap<String, String>, body_bytes: usize) -> Result<Answer, AnswerFault> {
     if status == 0 && headers.is_empty() && body_bytes == 0 {
         return Err(AnswerFault::Empty);
