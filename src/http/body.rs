@@ -141,7 +141,7 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
 }
 
 /// serde would read a list as the fields of a body in their order, which is nobody's business.
-fn is_list(bytes: &[u8]) -> bool {
+pub(super) fn is_list(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first() == Some(&b'[')
 }
 
