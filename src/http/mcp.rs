@@ -66,8 +66,9 @@ const EVENT_STREAM: &str = "text/event-stream";
 const BOTH: &str = "application/json, text/event-stream";
 
 /// What JSON that is no message is told.
-const NO_MESSAGE: &str = "the body is no message of JSON-RPC: a request has \"jsonrpc\":\"2.0\", a method, and as its id a \
-                          text or a whole number; a notification has no id; an answer has the id, and a result or an error";
+const NO_MESSAGE: &str = "the body is no message of JSON-RPC: a request has \"jsonrpc\":\"2.0\", a method, and as \
+                          its id a text or a whole number; a notification has no id; an answer has the id, and a \
+                          result or an error";
 
 /// What a list of messages is told.
 const NO_BATCH: &str = "batches are not taken: send each message by itself";

@@ -166,8 +166,8 @@ fn classify(status: &Status, limit: usize) -> CallError {
     }
 }
 
-/// tonic tells by a text alone that it did not take an answer. A plugin in Rust says the same of what it did not take
-/// from the host, with a limit of its own: what reaches its limit and passes this one is not sent.
+/// tonic tells by a text alone that it did not take an answer. A plugin in Rust says the same of a message of the host,
+/// but with a limit of its own: it is never this one, since the host sends nothing that is over this one.
 fn is_over(message: &str, limit: usize) -> bool {
     message.strip_prefix(OVER).is_some_and(|rest| rest.ends_with(&format!(" the limit is: {limit} bytes")))
 }
