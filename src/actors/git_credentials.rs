@@ -150,9 +150,11 @@ impl RegistryHandle {
         let refused = |refused| ProviderError::Refused(plugin.id().clone(), refused);
         let permit = self.begin(plugin, CallKind::Action).map_err(refused)?;
         let answer = permit.client().handle_action(request, self.shared.config.timing.action_timeout).await;
-        let failed = |error| ProviderError::Call(plugin.id().clone(), plugin.without_secrets(error));
-        let answer = answer.map_err(failed)?;
         let fault = |fault| ProviderError::Branches(plugin.id().clone(), fault);
+        let answer = answer.map_err(|error| match error {
+            CallError::TooLarge(_) => fault(BranchesFault::TooLarge),
+            error => ProviderError::Call(plugin.id().clone(), plugin.without_secrets(error)),
+        })?;
         branches::check(answer.status, &answer.body).map_err(fault)
     }
 

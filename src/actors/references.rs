@@ -264,7 +264,7 @@ impl Desk<'_> {
                     CallError::TimedOut(_) => {
                         (denied(reference, "the plugin did not answer in time"), CallOutcome::TimedOut)
                     }
-                    CallError::Disconnected | CallError::Refused { .. } => {
+                    CallError::Disconnected | CallError::Refused { .. } | CallError::TooLarge(_) => {
                         (denied(reference, "the plugin failed to answer"), CallOutcome::Failed)
                     }
                 }

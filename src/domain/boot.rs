@@ -238,17 +238,36 @@ const PAGES: &[(&str, &str)] = &[
     ("settings", "/settings/*"),
 ];
 
+/// Why no page has such a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathFault {
+    /// It begins with something else.
+    #[error("path must begin with a slash")]
+    NoSlash,
+    /// It is longer than any page's.
+    #[error("path must have at most {MAX_PATH_BYTES} bytes")]
+    TooLong,
+    /// No page's has any.
+    #[error("path must not have control characters")]
+    Control,
+}
+
 impl Route {
-    /// The page at a path, which may have a query behind it; `None` when it is no path.
-    pub fn at(address: &str) -> Option<Self> {
+    /// The page at a path, which may have a query behind it.
+    pub fn at(address: &str) -> Result<Self, PathFault> {
         let path = address.split(['?', '#']).next().unwrap_or_default();
-        let lawful = path.starts_with('/') && path.len() <= MAX_PATH_BYTES && !path.contains(char::is_control);
-        if !lawful {
-            return None;
+        if !path.starts_with('/') {
+            return Err(PathFault::NoSlash);
+        }
+        if path.len() > MAX_PATH_BYTES {
+            return Err(PathFault::TooLong);
+        }
+        if path.contains(char::is_control) {
+            return Err(PathFault::Control);
         }
         let known = PAGES.iter().find_map(|(kind, route)| Some((*kind, *route, params(route, path)?)));
         let (kind, route, params) = known.unwrap_or(("page", path, BTreeMap::new()));
-        Some(Self { kind, route: route.to_owned(), path: path.to_owned(), params })
+        Ok(Self { kind, route: route.to_owned(), path: path.to_owned(), params })
     }
 }
 
@@ -344,9 +363,12 @@ mod tests {
             let shown = (found.kind, found.route.as_str(), serde_json::to_value(&found.params).unwrap());
             assert_eq!(shown, (kind, route, params), "{address}");
         }
-        for address in ["", "t/1", "?x", "https://evil.test/", "/a\nb"] {
-            assert_eq!(Route::at(address), None, "{address}");
+        for address in ["", "t/1", "?x", "https://evil.test/"] {
+            assert_eq!(Route::at(address), Err(PathFault::NoSlash), "{address}");
         }
-        assert_eq!(Route::at(&format!("/{}", "x".repeat(MAX_PATH_BYTES))), None);
+        for address in ["/a\nb", "/\0", "/\u{85}"] {
+            assert_eq!(Route::at(address), Err(PathFault::Control), "{address:?}");
+        }
+        assert_eq!(Route::at(&format!("/{}", "x".repeat(MAX_PATH_BYTES))), Err(PathFault::TooLong));
     }
 }

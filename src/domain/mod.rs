@@ -22,6 +22,7 @@ pub mod lifecycle_event;
 pub mod log_line;
 pub mod manifest;
 pub mod marketplace;
+pub mod misread;
 pub mod origin;
 pub mod ownership;
 pub mod package;

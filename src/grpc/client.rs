@@ -87,6 +87,9 @@ pub enum CallError {
     /// The connection is gone: the process died or closed its socket.
     #[error("the connection to the plugin is lost")]
     Disconnected,
+    /// The plugin's answer is larger than this many bytes and was not read.
+    #[error("the plugin's answer is larger than {0} bytes")]
+    TooLarge(usize),
     /// The plugin's answer was an error.
     #[error("the plugin answered {code:?}: {message}")]
     Refused {
@@ -102,7 +105,7 @@ impl CallError {
     pub fn without_text(self) -> Self {
         match self {
             Self::Refused { code, .. } => Self::Refused { code, message: WITHHELD.to_owned() },
-            Self::TimedOut(_) | Self::Disconnected => self,
+            Self::TimedOut(_) | Self::Disconnected | Self::TooLarge(_) => self,
         }
     }
 
@@ -120,7 +123,7 @@ mod tests {
         let refused = CallError::Refused { code: tonic::Code::Unknown, message: "no entry for hunter2".to_owned() };
         let told = "the plugin answered Unknown: its text may hold the credential and is not kept";
         assert_eq!(refused.without_text().to_string(), told);
-        for other in [CallError::Disconnected, CallError::TimedOut(Duration::from_secs(1))] {
+        for other in [CallError::Disconnected, CallError::TimedOut(Duration::from_secs(1)), CallError::TooLarge(1)] {
             assert_eq!(other.clone().without_text(), other);
         }
     }

@@ -16,7 +16,7 @@ use tokio::{
 
 use super::ApiError;
 use crate::config::Timing;
-use crate::domain::clean;
+use crate::domain::{clean, misread};
 
 /// Why a body cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -132,16 +132,20 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
         return Err(refused(NO_LIST.to_owned()));
     }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| match error.path().to_string() {
-        path if path == "." => refused(error.inner().to_string()),
-        path => refused(format!("{path}: {}", error.inner())),
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let told = misread::told(error.inner());
+        // "." is the body itself, and "?" a place that is not known.
+        match error.path().to_string().as_str() {
+            "." | "?" => refused(told),
+            path => refused(format!("{}: {told}", path.strip_suffix(".?").unwrap_or(path))),
+        }
     })?;
     reader.end().map_err(|error| refused(error.to_string()))?;
     Ok(value)
 }
 
 /// serde would read a list as the fields of a body in their order, which is nobody's business.
-fn is_list(bytes: &[u8]) -> bool {
+pub(super) fn is_list(bytes: &[u8]) -> bool {
     bytes.trim_ascii_start().first() == Some(&b'[')
 }
 
@@ -302,6 +306,34 @@ mod tests {
         for list in [r#"["x"]"#, " \n[\"x\"]", "[]", "["] {
             let error = parse::<Fields>(list.as_bytes()).unwrap_err();
             assert_eq!(error.to_string(), format!("invalid payload: {NO_LIST}"), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_by_the_field_and_the_kind_of_json_that_is_wanted_there() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only read")]
+        struct Outer {
+            inner: Inner,
+        }
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only read")]
+        struct Inner {
+            count: u32,
+        }
+        for (text, told) in [
+            ("7", "invalid type: integer `7`, expected an object at line 1 column 1"),
+            (r#"{"inner":7}"#, "inner: invalid type: integer `7`, expected an object at line 1 column 10"),
+            (
+                r#"{"inner":{"count":"x"}}"#,
+                "inner.count: invalid type: string \"x\", expected a whole number at line 1 column 21",
+            ),
+            ("", "EOF while parsing a value at line 1 column 0"),
+            ("{", "EOF while parsing an object at line 1 column 1"),
+            ("{\"inner\":{", "inner: EOF while parsing an object at line 1 column 10"),
+        ] {
+            let error = parse::<Outer>(text.as_bytes()).unwrap_err();
+            assert_eq!(error.to_string(), format!("invalid payload: {told}"), "{text}");
         }
     }
 

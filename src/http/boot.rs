@@ -12,7 +12,7 @@ use super::{
 };
 use crate::domain::{
     action::Action,
-    boot::{self, Auth, BootPayload, Features, InitialState, MAX_PATH_BYTES, PluginEntry, Route, Runtime},
+    boot::{self, Auth, BootPayload, Features, InitialState, PluginEntry, Route, Runtime},
     principal::Principal,
 };
 
@@ -47,9 +47,7 @@ async fn app_state(
     request: HttpRequest,
     Query(query): Query<AppStateQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let route = Route::at(&query.path).ok_or_else(|| {
-        ApiError::Query(format!("invalid query: path must begin with a slash and have at most {MAX_PATH_BYTES} bytes"))
-    })?;
+    let route = Route::at(&query.path).map_err(|fault| ApiError::Query(format!("invalid query: {fault}")))?;
     let principal = request.extensions().get::<Principal>().copied().unwrap_or(Principal::Anonymous);
     let active = services.registry.active();
     let providers = active.iter().flat_map(|plugin| boot::sso_providers(plugin.id(), plugin.manifest())).collect();

@@ -97,9 +97,11 @@ pub enum ApiError {
         /// The key, cleaned.
         key: String,
     },
+    /// A webhook's body has more bytes than this.
+    WebhookTooLarge(u64),
     /// A header that the contract cannot carry.
     HeaderNotText(HeaderNotText),
-    /// The plugin takes no call now.
+    /// The plugin takes no webhook now; or it takes no more calls of another kind.
     CallRefused(PluginId, CallRefused),
     /// A webhook call came to nothing.
     Call(PluginId, CallError),
@@ -254,8 +256,9 @@ impl ApiError {
             Self::NoWebhook { id, key } => {
                 plain(StatusCode::NOT_FOUND, "webhook_not_found", format!("plugin \"{id}\" has no webhook \"{key}\""))
             }
+            Self::WebhookTooLarge(limit) => too_large(format!("webhook body exceeds max size of {limit} bytes")),
             Self::HeaderNotText(error) => plain(StatusCode::BAD_REQUEST, "invalid_header", error),
-            Self::CallRefused(id, refused) => plugins::refusal(id, refused),
+            Self::CallRefused(id, refused) => plugins::webhook_refusal(id, refused),
             Self::Call(id, error) => plugins::call(id, error),
             Self::Answer(id, error) => plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", error)
                 .with_note(format!("from plugin \"{id}\"")),
@@ -324,13 +327,13 @@ fn too_many_installs() -> Described {
     plain(StatusCode::TOO_MANY_REQUESTS, "too_many_installs", "too many installs at once, try again (limits.installs)")
 }
 
+fn too_large(text: String) -> Described {
+    plain(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", text)
+}
+
 fn describe_body(error: &BodyError) -> Described {
     match error {
-        BodyError::TooLarge { limit } => plain(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            format!("request body exceeds max size of {limit} bytes"),
-        ),
+        BodyError::TooLarge { limit } => too_large(format!("request body exceeds max size of {limit} bytes")),
         BodyError::Broken => plain(StatusCode::BAD_REQUEST, "body_unreadable", "failed to read request body"),
         BodyError::Silent(idle) => silent(*idle),
         BodyError::TooSlow(_) => plain(
@@ -543,6 +546,14 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_webhooks_answer_that_is_too_large_to_read_is_502() {
+        let error = ApiError::Call(acme(), CallError::TooLarge(7));
+        let expected =
+            json!({"error": "plugin returned a webhook answer of more than 7 bytes", "code": "invalid_webhook_answer"});
+        assert_eq!(shown(error).await, (502, expected));
+    }
+
+    #[tokio::test]
     async fn too_many_is_429_and_says_when_to_try_again() {
         for error in [ApiError::CallRefused(acme(), CallRefused::TooMany(CallKind::Webhook)), ApiError::TooManyInstalls]
         {
@@ -566,6 +577,8 @@ mod tests {
     async fn a_body_over_its_limit_is_413_with_the_limit() {
         let expected = json!({"error": "request body exceeds max size of 4194304 bytes", "code": "body_too_large"});
         assert_eq!(shown(BodyError::TooLarge { limit: 4_194_304 }.into()).await, (413, expected));
+        let webhook = json!({"error": "webhook body exceeds max size of 7 bytes", "code": "body_too_large"});
+        assert_eq!(shown(ApiError::WebhookTooLarge(7)).await, (413, webhook));
         let package = ApiError::Package(PackageError::CompressedTooLarge(7));
         let expected =
             json!({"error": "pkgtar: package exceeds max compressed size of 7 bytes", "code": "package_too_large"});

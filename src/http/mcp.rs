@@ -15,7 +15,10 @@ use std::{convert::Infallible, fmt, future::ready, sync::Arc};
 use ::http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use actix_web::{
     HttpMessage, HttpRequest, HttpResponse, HttpResponseBuilder,
-    http::Method,
+    http::{
+        Method,
+        header::{ACCEPT, HeaderMap},
+    },
     web::{self, Bytes, Data},
 };
 use futures_util::{StreamExt, stream};
@@ -58,6 +61,17 @@ const ADDRESS: &str = "http://localhost/mcp";
 
 /// The media type of streams.
 const EVENT_STREAM: &str = "text/event-stream";
+
+/// What the library wants to be accepted, by name.
+const BOTH: &str = "application/json, text/event-stream";
+
+/// What JSON that is no message is told.
+const NO_MESSAGE: &str = "the body is no message of JSON-RPC: a request has \"jsonrpc\":\"2.0\", a method, and as \
+                          its id a text or a whole number; a notification has no id; an answer has the id, and a \
+                          result or an error";
+
+/// What a list of messages is told.
+const NO_BATCH: &str = "batches are not taken: send each message by itself";
 
 /// Names the session.
 const SESSION_ID: &str = "mcp-session-id";
@@ -145,6 +159,9 @@ fn needs(request: &HttpRequest, body: &[u8]) -> Result<Needs, Refused> {
     if !request.content_type().eq_ignore_ascii_case("application/json") {
         return Err(Refused::Media);
     }
+    if body::is_list(body) {
+        return Err(Refused::Message(NO_BATCH.to_owned()));
+    }
     let asked: Asked = serde_json::from_slice(body).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         Refused::Message(format!("the body is no JSON-RPC message, at line {line} column {column}"))
@@ -180,7 +197,20 @@ fn handed_over(request: &HttpRequest, caller: Caller, body: Bytes) -> Result<Req
         let value = HeaderValue::from_bytes(value.as_bytes()).map_err(ApiError::internal)?;
         message.headers_mut().append(name, value);
     }
+    if accepts_all(request.headers()) {
+        message.headers_mut().append(::http::header::ACCEPT, HeaderValue::from_static(BOTH));
+    }
     Ok(message)
+}
+
+/// Whether the client takes whatever comes, as curl says.
+fn accepts_all(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let none = |part: &str| part.strip_prefix("q=").is_some_and(|q| q.parse().is_ok_and(|q: f32| q <= 0.0));
+        parts.next() == Some("*/*") && !parts.any(none)
+    })
 }
 
 /// The endpoint; clones are the same one.
@@ -336,6 +366,8 @@ fn refusal(status: StatusCode, text: &str) -> ApiError {
         StatusCode::NOT_FOUND => Refused::NoSession.into(),
         StatusCode::METHOD_NOT_ALLOWED => ApiError::Method { allow: "POST".to_owned() },
         StatusCode::NOT_ACCEPTABLE => Refused::Accept(text.to_owned()).into(),
+        // The type was looked at before: it is what the body says.
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => Refused::Message(NO_MESSAGE.to_owned()).into(),
         _ => Refused::Message(text.to_owned()).into(),
     }
 }
@@ -429,6 +461,35 @@ mod tests {
     }
 
     #[test]
+    fn who_accepts_everything_accepts_both_types() {
+        let handed = |accept: &str| {
+            let request = TestRequest::post().insert_header((header::ACCEPT, accept)).to_http_request();
+            let caller = Caller::new(&request, Named::default());
+            let handed = handed_over(&request, caller, Bytes::from_static(b"{}")).unwrap();
+            handed
+                .headers()
+                .get_all("accept")
+                .iter()
+                .map(|value| value.to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        for all in ["*/*", "text/html, */*;q=0.8", "application/json,*/*"] {
+            assert_eq!(handed(all), [all, BOTH]);
+        }
+        for few in [BOTH, "application/json", "text/*", "*/*;q=0", "*/*; q=0.000", ""] {
+            assert_eq!(handed(few), [few]);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_told_that_batches_are_not_taken() {
+        let refused = Err(Refused::Message(NO_BATCH.to_owned()));
+        for batch in ["[]", r#" [{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, r#"["initialize"]"#] {
+            assert_eq!(judged(batch, false), refused, "{batch}");
+        }
+    }
+
+    #[test]
     fn what_the_library_refuses_in_plain_text_has_an_answer_of_the_host() {
         let code = |status: u16| {
             let (status, code, _) = refusal(StatusCode::from_u16(status).unwrap(), "text").told();
@@ -439,5 +500,6 @@ mod tests {
         assert_eq!(code(405), (405, "method_not_allowed"));
         assert_eq!(code(406), (406, "not_acceptable"));
         assert_eq!(code(415), (400, "invalid_mcp_message"));
+        assert_eq!(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "raw").to_string(), NO_MESSAGE);
     }
 }

@@ -10,7 +10,7 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, error::QueryPayloadError
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
-use super::ApiError;
+use super::{ApiError, webhooks::percent_decoded};
 use crate::domain::clean;
 
 /// Longest reason of a refused query, in bytes.
@@ -40,8 +40,11 @@ impl<T: DeserializeOwned> FromRequest for Query<T> {
     }
 }
 
-/// Reads a query.
+/// Reads a query. One that is not UTF-8 is refused: its parameters would be read with other characters in them.
 pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
+    if query.contains('%') && std::str::from_utf8(&percent_decoded(query.as_bytes())).is_err() {
+        return Err(ApiError::Query("invalid query: it is not UTF-8".to_owned()));
+    }
     let read = web::Query::<T>::from_query(query);
     read.map(web::Query::into_inner).map_err(|error| {
         let reason = match &error {
@@ -59,5 +62,25 @@ pub fn check(takes: Takes, query: &str) -> Result<(), ApiError> {
             Err(ApiError::Query("invalid query: this route takes no parameters".to_owned()))
         }
         Takes::Nothing | Takes::Parameters | Takes::Anything => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_query_that_is_not_utf_8_is_refused_as_such() {
+        let taken = |query: &str| read::<BTreeMap<String, String>>(query).map_err(|error| error.to_string());
+        for query in ["a=%ff", "a=%c3", "%ff=a", "a=x&b=%C3%28"] {
+            assert_eq!(taken(query), Err("invalid query: it is not UTF-8".to_owned()), "{query}");
+        }
+        for (query, value) in
+            [("a=%c3%a9", "\u{e9}"), ("a=\u{e9}", "\u{e9}"), ("a=%ef%bf%bd", "\u{fffd}"), ("a=%", "%")]
+        {
+            assert_eq!(taken(query), Ok(BTreeMap::from([("a".to_owned(), value.to_owned())])), "{query}");
+        }
     }
 }

@@ -21,7 +21,7 @@ use tracing::Instrument as _;
 
 use super::{
     ApiError, Services,
-    body::{self, Bounds},
+    body::{self, BodyError, Bounds},
     endpoint::{Content, Endpoint, get, post},
     gate,
     query::Takes,
@@ -88,7 +88,7 @@ pub async fn relay(
     let headers: Vec<_> = request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let headers = relay::request_headers(headers.iter().copied())?;
     let bounds = Bounds::new(webhook.body_limit(), &services.timing);
-    let body = body::read_into(&services.webhook_room, &request, payload, bounds).await?;
+    let body = body::read_into(&services.webhook_room, &request, payload, bounds).await.map_err(too_large)?;
     let call = WebhookRequest {
         webhook_key: webhook.key.clone(),
         method: request.method().to_string(),
@@ -103,6 +103,13 @@ pub async fn relay(
     let answer = call_plugin(&plugin, call, timeout).instrument(span).await;
     watch.end(outcome(&answer));
     answer
+}
+
+fn too_large(error: ApiError) -> ApiError {
+    match error {
+        ApiError::Body(BodyError::TooLarge { limit }) => ApiError::WebhookTooLarge(limit),
+        error => error,
+    }
 }
 
 async fn call_plugin(plugin: &PluginHandle, call: WebhookRequest, timeout: Duration) -> Result<HttpResponse, ApiError> {
@@ -124,12 +131,13 @@ fn outcome(answer: &Result<HttpResponse, ApiError>) -> CallOutcome {
 /// A segment without its percent-encoding; what is not UTF-8 then matches no id and no key.
 pub(super) fn decoded(segment: &str) -> Cow<'_, str> {
     match segment.contains('%') {
-        true => percent_decoded(segment.as_bytes()).into(),
+        true => String::from_utf8_lossy(&percent_decoded(segment.as_bytes())).into_owned().into(),
         false => segment.into(),
     }
 }
 
-fn percent_decoded(raw: &[u8]) -> String {
+/// Bytes without their percent-encoding.
+pub(super) fn percent_decoded(raw: &[u8]) -> Vec<u8> {
     let hex = |byte: u8| char::from(byte).to_digit(16);
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -149,7 +157,7 @@ fn percent_decoded(raw: &[u8]) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 fn declared<'a>(plugin: &'a PluginHandle, key: &str) -> Result<&'a Webhook, ApiError> {

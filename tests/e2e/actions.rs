@@ -312,12 +312,15 @@ on_both!(only_a_lawful_answer_passes_and_only_four_of_its_headers, |guest| {
         let answer = responded(&host, &board, json!({"status": status, "body": "left over"})).await;
         assert_eq!((answer.status, answer.values("content-type")), (status, vec![]));
     }
+    let untyped = responded(&host, &board, json!({"body": "text", "headers": {"Content-Type": ""}})).await;
+    assert_eq!(untyped.values("content-type"), ["application/json; charset=utf-8"]);
     let empty = responded(&host, &board, json!({})).await.expect_error(502, "invalid_action_answer");
     assert_eq!(empty, "plugin returned an empty action response");
     let large = responded(&host, &board, json!({"body_repeat": 1 << 20})).await;
     assert_eq!((large.status, large.body.len()), (200, 1 << 20));
-    for headers in [json!({}), json!({"ETag": "x"})] {
-        let told = responded(&host, &board, json!({"body_repeat": (1 << 20) + 1, "headers": headers})).await;
+    // The last is more than `limits.message_bytes`, too.
+    for (count, headers) in [((1 << 20) + 1, json!({})), ((1 << 20) + 1, json!({"ETag": "x"})), (18 << 20, json!({}))] {
+        let told = responded(&host, &board, json!({"body_repeat": count, "headers": headers})).await;
         let told = told.expect_error(502, "invalid_action_answer");
         assert_eq!(told, "plugin action response exceeds maximum size");
     }

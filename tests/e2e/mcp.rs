@@ -244,12 +244,27 @@ async fn what_is_no_message_is_refused_in_the_hosts_words() {
         Said::of(request.send().await.expect("an answer")).await
     };
     raw("{", "application/json").await.refused(400, "invalid_mcp_message");
-    raw("[]", "application/json").await.refused(400, "invalid_mcp_message");
-    raw("{}", "application/json").await.refused(400, "invalid_mcp_message");
+    let batch = raw(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "application/json").await;
+    let text = batch.refused(400, "invalid_mcp_message");
+    assert_eq!(text, "batches are not taken: send each message by itself");
+    for no_message in [
+        "{}",
+        r#"{"id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+    ] {
+        let said = raw(no_message, "application/json").await;
+        let text = said.refused(400, "invalid_mcp_message");
+        assert!(text.starts_with("the body is no message of JSON-RPC: a request has \"jsonrpc\":\"2.0\""), "{text}");
+    }
     raw("{}", "text/plain").await.refused(415, "unsupported_media_type");
     raw(&format!("{{\"a\":\"{}\"}}", "x".repeat(2 << 20)), "application/json").await.refused(413, "body_too_large");
     let picky = host.client().post(format!("{}/mcp", host.url())).bearer_auth(TOKEN).header("Accept", "text/html");
     post(picky, &initialize()).await.refused(406, "not_acceptable");
+    let curl = host.client().post(format!("{}/mcp", host.url())).bearer_auth(TOKEN).header("Accept", "*/*");
+    let pong = post(curl.header("Mcp-Session-Id", &session.id), &message(7, "ping", json!({}))).await;
+    assert_eq!(pong.answer()["result"], json!({}));
     let unknown = to_mcp(&host, Method::POST, "").header("Mcp-Session-Id", "absent");
     let text = post(unknown, &message(1, "tools/list", json!({}))).await;
     assert_eq!(text.refused(404, "mcp_session_not_found"), "no such session; send initialize for a new one");

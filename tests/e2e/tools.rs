@@ -199,6 +199,9 @@ on_both!(a_result_is_bounded_has_text_and_fits_its_schema, |guest| {
         let refused = call(&host, "respond", large).await.expect(502);
         assert_eq!(refused["error"], "plugin \"demo\": the tool \"respond\" returned more than 1048576 bytes");
     }
+    let unread = call(&host, "respond", json!({"text_repeat": 18 << 20})).await.expect(502);
+    let text = "plugin \"demo\": the tool returned more than 1048576 bytes";
+    assert_eq!(unread, json!({"error": text, "code": "invalid_tool_result"}), "more than limits.message_bytes");
     let good = call(&host, "measure", json!({"text": "12 °C", "structured": {"celsius": 12}})).await.expect(200);
     assert_eq!(good["structured_content"], json!({"celsius": 12}));
     let bad = call(&host, "measure", json!({"text": "x", "structured": {"celsius": "warm-secret"}})).await.expect(502);

@@ -316,9 +316,17 @@ async fn the_page_begins_with_the_active_plugins_by_id_and_who_is_logged_in() {
     let state = app_state(&host, "").await;
     assert_eq!(state["plugins"], json!([plugins[1]]));
     assert_eq!(state["initialState"]["auth"], json!({"mode": "enabled", "authenticated": false}));
-    for query in ["?path=t", "?path=", "?no=1"] {
-        host.anonymous(reqwest::Method::GET, &format!("/api/v1/app-state{query}")).await.expect(400);
+    for (query, told) in [
+        ("?path=t", "invalid query: path must begin with a slash"),
+        ("?path=", "invalid query: path must begin with a slash"),
+        ("?path=/%00", "invalid query: path must not have control characters"),
+        ("?path=%ff", "invalid query: it is not UTF-8"),
+        ("?path=/%ff", "invalid query: it is not UTF-8"),
+    ] {
+        let refused = host.anonymous(reqwest::Method::GET, &format!("/api/v1/app-state{query}")).await.expect(400);
+        assert_eq!(refused, json!({"error": told, "code": "invalid_query"}), "{query}");
     }
+    host.anonymous(reqwest::Method::GET, "/api/v1/app-state?no=1").await.expect(400);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

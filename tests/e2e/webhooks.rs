@@ -156,7 +156,7 @@ on_both!(large_bodies_pass_up_to_the_limits_in_both_directions, |guest| {
         let over = [body.as_slice(), b"x"].concat();
         let refused = Raw::connect(&host).await.send_and_read(request("POST", &hook(rest), &headers, &over)).await;
         let text = refused.expect_error(413, "body_too_large");
-        assert_eq!(text, format!("request body exceeds max size of {limit} bytes"));
+        assert_eq!(text, format!("webhook body exceeds max size of {limit} bytes"));
 
         let chunks = |body: &[u8]| {
             let more: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
@@ -383,7 +383,7 @@ async fn who_may_call_what_and_when() {
     host.command("demo", "disable").await.expect(200);
     for rest in ["echo", "echo/below"] {
         let off = exchange(&host, request("POST", &hook(rest), &[], b"x")).await;
-        assert_eq!(off.expect_error(503, "plugin_not_running"), "plugin \"demo\" is not running");
+        assert_eq!(off.expect_error(503, "plugin_not_running"), "plugins: plugin \"demo\" is not running");
     }
     exchange(&host, request("GET", &hook("absent"), &[], b"")).await.expect_error(404, "webhook_not_found");
     exchange(&host, request("GET", &hook("big"), &[], b"")).await.expect_error(401, "unauthenticated");

@@ -40,14 +40,16 @@ pub enum AnswerFault {
 }
 
 /// Checks and filters, in the contract's order: empty, size, status. A header whose value could not be written, or
-/// would write another one, is left out; of two spellings of a name the first in the order of their texts counts.
+/// would write another one, is left out, and so is an empty type; of two spellings of a name the first in the order of
+/// their texts counts.
 pub fn check(status: i32, headers: HashMap<String, String>, body_bytes: usize) -> Result<Answer, AnswerFault> {
     if status == 0 && headers.is_empty() && body_bytes == 0 {
         return Err(AnswerFault::Empty);
     }
     let relayed = headers.into_iter().filter_map(|(spelling, value)| {
         let name = RELAYED.into_iter().find(|name| spelling.eq_ignore_ascii_case(name))?;
-        relay::is_field_value(&value).then_some((name, spelling, value))
+        let says_nothing = name == "content-type" && value.trim().is_empty();
+        (relay::is_field_value(&value) && !says_nothing).then_some((name, spelling, value))
     });
     let mut relayed: Vec<_> = relayed.collect();
     relayed.sort_unstable();
@@ -127,6 +129,18 @@ mod tests {
             assert_eq!(sent(&[("ETag", value), ("Content-Type", value)]), json, "{value:?}");
         }
         assert_eq!(sent(&[("etag", "b"), ("ETag", "a"), ("eTaG", "\n")]), [("etag", "a".to_owned()), json[0].clone()]);
+    }
+
+    #[test]
+    fn an_empty_type_is_none() {
+        let json = [("content-type", DEFAULT_TYPE.to_owned())];
+        for value in ["", " ", "\t "] {
+            assert_eq!(sent(&[("Content-Type", value)]), json, "{value:?}");
+        }
+        let text = [("content-type", "text/plain".to_owned())];
+        assert_eq!(sent(&[("Content-Type", ""), ("content-type", "text/plain")]), text, "of two spellings");
+        let bare = Answer { status: 204, headers: Vec::new(), with_body: false };
+        assert_eq!(check(204, map(&[("Content-Type", "")]), 0), Ok(bare));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use super::source::{self, SourceError};
 use crate::domain::{
     clean,
     id::{IdError, PluginId},
+    misread,
     package::{Digest, digest, hex},
     version::{MinVersionError, check_minimum_form},
 };
@@ -124,14 +125,14 @@ pub enum IndexFault {
 
 impl From<serde_json::Error> for IndexFault {
     fn from(error: serde_json::Error) -> Self {
-        Self::NoIndex(clean::single_line(&error.to_string(), MAX_REASON_BYTES))
+        Self::NoIndex(clean::single_line(&misread::told(&error), MAX_REASON_BYTES))
     }
 }
 
 /// Why an entry is not offered.
 #[derive(Debug, thiserror::Error)]
 enum EntryFault {
-    #[error("{0}")]
+    #[error("{}", misread::told(.0))]
     Shape(#[from] serde_json::Error),
     #[error("{0}")]
     Id(#[from] IdError),
@@ -380,7 +381,7 @@ mod tests {
     #[test]
     fn one_bad_entry_is_skipped_with_its_reason() {
         for (entry, reason) in [
-            (json!(7), "invalid type: integer `7`, expected struct Raw"),
+            (json!(7), "invalid type: integer `7`, expected an object"),
             (json!({"id": "acme"}), "missing field `version`"),
             (with("id", json!("Acme!")), "invalid plugin id \"Acme!\""),
             (with("id", json!("marketplace")), "the word is reserved"),

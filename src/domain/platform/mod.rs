@@ -26,6 +26,8 @@ use time::{Duration, OffsetDateTime, UtcOffset};
 
 use refusal::Refusal;
 
+use super::misread::told;
+
 /// A JSON object.
 pub type Map = serde_json::Map<String, serde_json::Value>;
 
@@ -99,11 +101,16 @@ pub fn merged<T: Serialize + DeserializeOwned>(fields: &T, patch: &Map) -> Resul
         slot.clone_from(value);
         // One by one, so that the error names the field.
         if let Err(error) = serde_json::from_value::<T>(all.clone().into()) {
-            return Err(Refusal::BadField { field: field(), problem: format!("cannot have this value: {error}") });
+            return Err(Refusal::BadField {
+                field: field(),
+                problem: format!("cannot have this value: {}", told(&error)),
+            });
         }
     }
-    serde_json::from_value(all.into())
-        .map_err(|error| Refusal::BadField { field: "body".to_owned(), problem: format!("cannot be read: {error}") })
+    serde_json::from_value(all.into()).map_err(|error| Refusal::BadField {
+        field: "body".to_owned(),
+        problem: format!("cannot be read: {}", told(&error)),
+    })
 }
 
 #[cfg(test)]

@@ -29,6 +29,9 @@ const MOST_DIGITS: u128 = 99_999_999;
 /// Longest plugin text kept of a refused call, in bytes.
 const MESSAGE_BYTES: usize = 2048;
 
+/// How tonic begins to say that a message is too large.
+const OVER: &str = "Error, decoded message length too large: ";
+
 /// Calls one plugin process; clones share its connection.
 #[derive(Clone, Debug)]
 pub struct ChannelClient {
@@ -56,6 +59,23 @@ impl ChannelClient {
         }
         Ok(request)
     }
+
+    /// Dropping the call resets its stream, which cancels the plugin's context; its owner does so with what this
+    /// returns. It is pinned by its owner since it is large: moving it costs as much as a small call.
+    async fn bounded<T>(
+        &self,
+        deadline: Duration,
+        call: Pin<&mut impl Future<Output = Result<Response<T>, Status>>>,
+    ) -> Result<T, CallError> {
+        let end = Instant::now() + deadline;
+        match timeout_at(end, call).await {
+            Ok(Ok(response)) => Ok(response.into_inner()),
+            // On a busy machine the plugin's word may be read first; some say it as a cancellation.
+            Ok(Err(_)) if Instant::now() >= end => Err(CallError::TimedOut(deadline)),
+            Ok(Err(status)) => Err(classify(&status, self.message_bytes)),
+            Err(_) => Err(CallError::TimedOut(deadline)),
+        }
+    }
 }
 
 /// As the gRPC protocol writes a deadline: at most eight digits and a unit. In milliseconds, or in seconds what is
@@ -71,7 +91,7 @@ fn grpc_timeout(deadline: Duration) -> String {
 impl PluginClient for ChannelClient {
     async fn deliver_event(&self, event: v1::Event, deadline: Duration) -> Result<(), CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.deliver_event(self.request(event, deadline)?))).await.map(|_: v1::EventAck| ())
+        self.bounded(deadline, pin!(stub.deliver_event(self.request(event, deadline)?))).await.map(|_: v1::EventAck| ())
     }
 
     async fn handle_webhook(
@@ -80,7 +100,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::WebhookResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.handle_webhook(self.request(webhook, deadline)?))).await
+        self.bounded(deadline, pin!(stub.handle_webhook(self.request(webhook, deadline)?))).await
     }
 
     async fn handle_action(
@@ -89,7 +109,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::PluginActionResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.handle_action(self.request(action, deadline)?))).await
+        self.bounded(deadline, pin!(stub.handle_action(self.request(action, deadline)?))).await
     }
 
     async fn invoke_agent_tool(
@@ -98,7 +118,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::AgentToolResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.invoke_agent_tool(self.request(tool, deadline)?))).await
+        self.bounded(deadline, pin!(stub.invoke_agent_tool(self.request(tool, deadline)?))).await
     }
 
     async fn search_entity_references(
@@ -107,7 +127,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::SearchEntityReferencesResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.search_entity_references(self.request(search, deadline)?))).await
+        self.bounded(deadline, pin!(stub.search_entity_references(self.request(search, deadline)?))).await
     }
 
     async fn authorize_entity_reference(
@@ -116,7 +136,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::AuthorizeEntityReferenceResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.authorize_entity_reference(self.request(question, deadline)?))).await
+        self.bounded(deadline, pin!(stub.authorize_entity_reference(self.request(question, deadline)?))).await
     }
 
     async fn resolve_git_credential(
@@ -125,7 +145,7 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::ResolveGitCredentialResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.resolve_git_credential(self.request(credential, deadline)?))).await
+        self.bounded(deadline, pin!(stub.resolve_git_credential(self.request(credential, deadline)?))).await
     }
 
     async fn get_git_credential_binding(
@@ -134,35 +154,26 @@ impl PluginClient for ChannelClient {
         deadline: Duration,
     ) -> Result<v1::GitCredentialBindingResponse, CallError> {
         let mut stub = self.stub.clone();
-        bounded(deadline, pin!(stub.get_git_credential_binding(self.request(binding, deadline)?))).await
-    }
-}
-
-/// Dropping the call resets its stream, which cancels the plugin's context; its owner does so with what this returns.
-/// It is pinned by its owner since it is large: moving it costs as much as a small call.
-async fn bounded<T>(
-    deadline: Duration,
-    call: Pin<&mut impl Future<Output = Result<Response<T>, Status>>>,
-) -> Result<T, CallError> {
-    let end = Instant::now() + deadline;
-    match timeout_at(end, call).await {
-        Ok(Ok(response)) => Ok(response.into_inner()),
-        // A plugin knows the deadline and may be the first to say that it is over; some say so as a cancellation.
-        Ok(Err(_)) if Instant::now() >= end => Err(CallError::TimedOut(deadline)),
-        Ok(Err(status)) => Err(classify(&status)),
-        Err(_) => Err(CallError::TimedOut(deadline)),
+        self.bounded(deadline, pin!(stub.get_git_credential_binding(self.request(binding, deadline)?))).await
     }
 }
 
 /// tonic gives a lost connection as `Unavailable` or `Unknown` with its transport error as the source, whose text is
 /// Rust debug output; a plugin's own answer has no source (protocol page §4).
-fn classify(status: &Status) -> CallError {
+fn classify(status: &Status, limit: usize) -> CallError {
     let lost =
         std::iter::successors(status.source(), |cause| (*cause).source()).any(|cause| cause.is::<TransportError>());
     match status.code() {
         _ if lost => CallError::Disconnected,
+        Code::OutOfRange if is_over(status.message(), limit) => CallError::TooLarge(limit),
         code => CallError::Refused { code, message: clean::single_line(status.message(), MESSAGE_BYTES) },
     }
+}
+
+/// tonic tells by a text alone that it did not take an answer. A plugin in Rust says the same of a message of the host,
+/// but with a limit of its own: it is never this one, since the host sends nothing that is over this one.
+fn is_over(message: &str, limit: usize) -> bool {
+    message.strip_prefix(OVER).is_some_and(|rest| rest.ends_with(&format!(" the limit is: {limit} bytes")))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{Described, plain, plugins, trouble};
 use crate::{
     actors::ToolError,
     domain::{
-        calls::{envelope::EnvelopeError, place::Misplaced, tool::ResultFault},
+        calls::{answer::AnswerFault, envelope::EnvelopeError, place::Misplaced, tool::ResultFault},
         config_schema::Violation,
         redaction,
     },
@@ -38,6 +38,9 @@ pub(super) fn action(error: &ActionError) -> Described {
                 }
                 CallError::Disconnected | CallError::Refused { .. } => {
                     plain(StatusCode::SERVICE_UNAVAILABLE, "action_failed", "plugin action unavailable")
+                }
+                CallError::TooLarge(_) => {
+                    plain(StatusCode::BAD_GATEWAY, "invalid_action_answer", AnswerFault::TooLarge)
                 }
             };
             described.with_note(noted(id, error))
@@ -96,6 +99,10 @@ pub(super) fn tool(error: &ToolError) -> Described {
                     let text = format!("plugin \"{id}\" failed to call the tool");
                     plain(StatusCode::SERVICE_UNAVAILABLE, "tool_failed", text)
                 }
+                CallError::TooLarge(_) => {
+                    let text = format!("plugin \"{id}\": the tool {}", ResultFault::TooLarge);
+                    plain(StatusCode::BAD_GATEWAY, "invalid_tool_result", text)
+                }
             };
             described.with_note(noted(id, call))
         }
@@ -110,5 +117,24 @@ pub(super) fn violations(error: &ToolError) -> &[Violation] {
         ToolError::Arguments { violations, .. } => violations,
         ToolError::Result { fault: ResultFault::Schema(violations), .. } => violations,
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::id::PluginId;
+
+    #[test]
+    fn an_answer_that_was_too_large_to_read_is_told_as_one_that_was_read() {
+        let acme = || PluginId::new("acme").unwrap();
+        let shown = |described: Described| (described.status.as_u16(), described.code, described.text);
+        let unread = shown(action(&ActionError::Call(acme(), CallError::TooLarge(17 << 20))));
+        assert_eq!(unread, shown(action(&ActionError::Answer(acme(), AnswerFault::TooLarge))));
+        let text = "plugin action response exceeds maximum size".to_owned();
+        assert_eq!(unread, (502, "invalid_action_answer", text));
+        let text = "plugin \"acme\": the tool returned more than 1048576 bytes".to_owned();
+        let unread = shown(tool(&ToolError::Call(acme(), CallError::TooLarge(17 << 20))));
+        assert_eq!(unread, (502, "invalid_tool_result", text));
     }
 }

@@ -101,6 +101,15 @@ pub(super) fn refusal(id: &PluginId, refused: &CallRefused) -> Described {
     }
 }
 
+/// The same of a webhook, in the contract's words (rest.md §6).
+pub(super) fn webhook_refusal(id: &PluginId, refused: &CallRefused) -> Described {
+    let described = refusal(id, refused);
+    match refused {
+        CallRefused::NotRunning => Described { text: format!("plugins: {}", described.text), ..described },
+        CallRefused::TooMany(_) => described,
+    }
+}
+
 pub(super) fn call(id: &PluginId, error: &CallError) -> Described {
     let described = match error {
         CallError::TimedOut(_) => {
@@ -110,6 +119,10 @@ pub(super) fn call(id: &PluginId, error: &CallError) -> Described {
         CallError::Disconnected | CallError::Refused { .. } => {
             let text = format!("plugin \"{id}\" failed to handle the webhook");
             plain(StatusCode::SERVICE_UNAVAILABLE, "webhook_failed", text)
+        }
+        CallError::TooLarge(bytes) => {
+            let text = format!("plugin returned a webhook answer of more than {bytes} bytes");
+            plain(StatusCode::BAD_GATEWAY, "invalid_webhook_answer", text)
         }
     };
     // The text is the plugin's and may hold what it should not tell (field case 57).
@@ -121,7 +134,19 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::store::fs::FileError;
+    use crate::{actors::CallKind, store::fs::FileError};
+
+    #[test]
+    fn a_webhook_of_a_plugin_that_does_not_run_is_refused_in_the_contracts_words() {
+        let acme = PluginId::new("acme").unwrap();
+        let shown = |described: Described| (described.status.as_u16(), described.code, described.text);
+        let refused = |text: &str| (503, "plugin_not_running", text.to_owned());
+        let not_running = CallRefused::NotRunning;
+        assert_eq!(shown(webhook_refusal(&acme, &not_running)), refused("plugins: plugin \"acme\" is not running"));
+        assert_eq!(shown(refusal(&acme, &not_running)), refused("plugin \"acme\" is not running"));
+        let too_many = CallRefused::TooMany(CallKind::Webhook);
+        assert_eq!(shown(webhook_refusal(&acme, &too_many)), shown(refusal(&acme, &too_many)));
+    }
 
     #[test]
     fn a_full_disk_is_507_and_another_fault_500_and_neither_shows_a_path() {

@@ -25,6 +25,7 @@ pub(super) fn reference(error: &ReferenceError) -> Described {
                     let text = format!("plugin \"{id}\" failed to search");
                     plain(StatusCode::SERVICE_UNAVAILABLE, "reference_failed", text)
                 }
+                CallError::TooLarge(_) => reference(&ReferenceError::TooLarge(id.clone())),
             };
             described.with_note(noted(id, call))
         }
@@ -44,7 +45,7 @@ pub(super) fn provider(error: &ProviderError) -> Described {
                     let text = format!("plugin \"{id}\" did not answer in time");
                     plain(StatusCode::GATEWAY_TIMEOUT, "provider_timeout", text)
                 }
-                CallError::Disconnected | CallError::Refused { .. } => {
+                CallError::Disconnected | CallError::Refused { .. } | CallError::TooLarge(_) => {
                     let text = format!("plugin \"{id}\" failed to answer");
                     plain(StatusCode::SERVICE_UNAVAILABLE, "provider_failed", text)
                 }
@@ -110,5 +111,8 @@ mod tests {
         assert_eq!(shown(&git(&GitError::Elsewhere(Elsewhere::Path))), (404, "git_elsewhere"));
         assert_eq!(shown(&git(&GitError::Elsewhere(Elsewhere::NoPath))), (404, "git_path_missing"));
         assert_eq!(shown(&reference(&ReferenceError::NoSource("x".to_owned()))), (404, "reference_source_not_found"));
+        let large = reference(&ReferenceError::Call(acme(), CallError::TooLarge(17 << 20)));
+        assert_eq!(shown(&large), (502, "invalid_reference_answer"));
+        assert_eq!(large.text, reference(&ReferenceError::TooLarge(acme())).text);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use kandev_proto::v1::plugin_server::{Plugin, PluginServer};
 use tokio::sync::Notify;
 use tonic::{Code, metadata::MetadataMap, service::Routes};
@@ -37,6 +38,7 @@ impl Plugin for Scripted {
             "error" => Err(Status::unknown("no\u{1b}[31m such\nthing")),
             "unavailable" => Err(Status::unavailable("backend is down")),
             "deadline" => Err(Status::deadline_exceeded("own deadline")),
+            "over" => Err(Status::out_of_range(over(4 << 20))),
             "long" => Err(Status::internal("x".repeat(5000))),
             "timeout" => Err(Status::unknown(timeout_of(request.metadata()))),
             _ => Ok(Response::new(v1::EventAck {})),
@@ -47,13 +49,22 @@ impl Plugin for Scripted {
         &self,
         request: Request<v1::WebhookRequest>,
     ) -> Result<Response<v1::WebhookResponse>, Status> {
-        let body = request.into_inner().body;
+        let v1::WebhookRequest { webhook_key, body, .. } = request.into_inner();
+        let body: Bytes = match webhook_key.as_str() {
+            "eighteen" => vec![b'x'; 18 << 20].into(),
+            _ => body,
+        };
         Ok(Response::new(v1::WebhookResponse { status: 200, body, ..Default::default() }))
     }
 }
 
 fn timeout_of(metadata: &MetadataMap) -> String {
     metadata.get("grpc-timeout").map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+/// What tonic says of a message that is one byte longer than `limit`.
+fn over(limit: usize) -> String {
+    format!("{OVER}found {} bytes, the limit is: {limit} bytes", limit + 1)
 }
 
 struct Connected {
@@ -153,16 +164,34 @@ async fn a_body_of_sixteen_mebibytes_goes_both_ways_and_eighteen_are_refused() {
     assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Ok(()));
 }
 
+#[tokio::test]
+async fn an_answer_of_eighteen_mebibytes_is_too_large_and_the_next_call_is_made() {
+    let plugin = connect().await;
+    let webhook = v1::WebhookRequest { webhook_key: "eighteen".to_owned(), ..Default::default() };
+    let answer = plugin.client.handle_webhook(webhook, LONG).await;
+    assert_eq!(answer, Err(CallError::TooLarge(17 << 20)));
+    assert_eq!(plugin.client.deliver_event(event("fine"), LONG).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_plugin_that_finds_the_hosts_message_too_large_has_refused_it() {
+    let plugin = connect().await;
+    let refused = plugin.client.deliver_event(event("over"), LONG).await;
+    assert_eq!(refused, Err(CallError::Refused { code: Code::OutOfRange, message: over(4 << 20) }));
+}
+
 /// Both have the same deadline; on a busy machine the plugin's word may be read first.
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_plugin_that_says_first_that_the_deadline_is_over_is_too_late_and_does_not_refuse() {
+    let client = connect().await.client;
+    tokio::time::pause();
     let deadline = Duration::from_secs(1);
     let told = async |after: Duration| {
         let call = async move {
             tokio::time::sleep(after).await;
             Err::<Response<()>, _>(Status::cancelled("Timeout expired"))
         };
-        bounded(deadline, std::pin::pin!(call)).await
+        client.bounded(deadline, std::pin::pin!(call)).await
     };
     assert!(matches!(told(deadline).await, Err(CallError::TimedOut(after)) if after == deadline));
     assert!(matches!(told(deadline / 2).await, Err(CallError::Refused { code: Code::Cancelled, .. })));
