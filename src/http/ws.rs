@@ -64,8 +64,8 @@ async fn open(
     Ok(answer)
 }
 
-/// The bytes of frames, up to one that is to have more than `most`: the library waits for the whole of a frame before it
-/// looks how long it is.
+/// The bytes of frames, up to one that is to have more than `most`: the library waits for the whole of a frame before
+/// it looks how long it is.
 fn bounded(body: web::Payload, most: u64) -> Payload {
     let mut lengths = Lengths::new(most);
     let look = move |piece: Result<web::Bytes, PayloadError>| {

@@ -1,5 +1,5 @@
-//! How long a client says its frames are (RFC 6455 §5.2), looked at as soon as it says so: whoever waits for the whole of a
-//! frame first keeps as much of it as the client likes.
+//! How long a client says its frames are (RFC 6455 §5.2), looked at as soon as it says so: whoever waits for the whole
+//! of a frame first keeps as much of it as the client likes.
 
 /// Longest head of a frame: two bytes, eight of a length, four of a mask.
 const MOST_HEAD: usize = 14;

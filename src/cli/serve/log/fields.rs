@@ -76,8 +76,8 @@ impl Visit for Line<'_> {
     }
 }
 
-/// Passes text on; what a terminal obeys, an end of a line among it, and what is not seen is written as Rust writes it in a
-/// text.
+/// Passes text on; what a terminal obeys, an end of a line among it, and what is not seen is written as Rust writes it
+/// in a text.
 struct Visible<'a, W>(&'a mut W);
 
 impl<W: fmt::Write> fmt::Write for Visible<'_, W> {

@@ -180,7 +180,8 @@ async fn a_plugin_that_finds_the_hosts_message_too_large_has_refused_it() {
     assert_eq!(refused, Err(CallError::Refused { code: Code::OutOfRange, message: over(4 << 20) }));
 }
 
-/// A plugin's own deadline is a little later; on a machine that stood still both are over, and its word may be read first.
+/// A plugin's own deadline is a little later; on a machine that stood still both are over, and its word may be read
+/// first.
 #[tokio::test]
 async fn a_plugin_that_says_first_that_the_deadline_is_over_is_too_late_and_does_not_refuse() {
     let client = connect().await.client;
