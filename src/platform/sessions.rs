@@ -74,8 +74,8 @@ impl Sessions {
         self.store.count_turns(&session.id).await
     }
 
-    /// A new session with a snapshot of its profiles; the first of a task is its primary one. Tells
-    /// `task_session.state_changed` and `task.updated`.
+    /// A new session with a snapshot of its profiles, in the repository that is named or the task's only one; the first
+    /// of a task is its primary one. Tells `task_session.state_changed` and `task.updated`.
     pub async fn create(&self, by: &By, new: &NewSession) -> Result<Session, PlatformError> {
         check(new)?;
         let id = &new_id();
@@ -194,6 +194,7 @@ fn check(new: &NewSession) -> Result<(), Refusal> {
 async fn create(work: &Work, id: &str, new: &NewSession) -> Result<Session, PlatformError> {
     let task = work.task(&new.task_id).await?;
     let (agent_profile_snapshot, executor_id, executor_snapshot) = snapshots(work, new).await?;
+    let (repository_id, base_branch) = new.place(&task.repositories);
     let now = work.now();
     let mut session = Session {
         id: id.to_owned(),
@@ -207,8 +208,8 @@ async fn create(work: &Work, id: &str, new: &NewSession) -> Result<Session, Plat
         executor_id,
         executor_profile_id: new.executor_profile_id.clone(),
         executor_snapshot,
-        repository_id: new.repository_id.clone(),
-        base_branch: new.base_branch.clone(),
+        repository_id,
+        base_branch,
         metadata: new.metadata.clone(),
         is_primary: work.primary_session(&task.id).await?.is_none(),
         review_status: None,

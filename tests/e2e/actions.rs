@@ -110,6 +110,20 @@ on_both!(the_plugin_gets_the_bodys_text_and_a_context_that_the_host_has_verified
     assert_eq!(seen["body"], "{\"b\": 1.0, \"a\" :[ ]}", "as it was written");
 });
 
+on_both!(a_session_that_names_no_repository_works_in_the_only_one_of_its_task, |guest| {
+    let (host, board) = with_demo(guest, "").await;
+    let Board { workspace, repository, .. } = &board;
+    let only = task(&host, workspace, &[(repository, "fix")]).await;
+    let made = host.post(&format!("/api/v1/tasks/{only}/sessions/ensure"), json!({})).await.expect(200);
+    assert_eq!(made["session"]["repository_id"], json!(repository));
+    let session = made["session_id"].as_str().expect("a session");
+    let envelope = json!({"taskId": only, "repositoryId": repository, "sessionId": session});
+    let seen = act(&host, "echo-task", envelope).await.json();
+    assert_eq!(seen["context"], context(&board, &only, repository, session, "fix"));
+    let tokens = format!("/api/v1/task-sessions/{session}/git-credentials");
+    assert_eq!(host.post(&tokens, json!({})).await.expect(201)["repository_id"], json!(repository));
+});
+
 on_both!(claims_of_an_identity_never_reach_the_plugin_as_truth, |guest| {
     let (host, board) = with_demo(guest, "").await;
     let envelope = json!({"workspaceId": board.workspace, "actorId": "eve", "actor_id": "eve", "headBranch": "evil",

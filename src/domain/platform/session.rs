@@ -7,6 +7,7 @@ use time::OffsetDateTime;
 use super::{
     Map,
     refusal::Refusal,
+    task::TaskRepository,
     words::{ReviewStatus, SessionState},
 };
 
@@ -112,12 +113,30 @@ pub struct NewSession {
     pub agent_profile_id: String,
     /// With which executor profile; may be empty.
     pub executor_profile_id: String,
-    /// In which repository; may be empty.
+    /// In which repository; empty for the task's only one, and for none when it has several or none.
     pub repository_id: String,
-    /// Work begins at this branch.
+    /// Work begins at this branch; empty for the one that the task names for the repository.
     pub base_branch: String,
     /// Everything else.
     pub metadata: Map,
+}
+
+impl NewSession {
+    /// Where the session works, of a task on these repositories: the repository, and the branch at which work begins.
+    ///
+    /// What is asked for counts. Of several repositories none is guessed: a wrong one would give its credentials away.
+    pub fn place(&self, repositories: &[TaskRepository]) -> (String, String) {
+        let attached = match (self.repository_id.as_str(), repositories) {
+            ("", [only]) => Some(only),
+            ("", _) => None,
+            (asked, _) => repositories.iter().find(|attached| attached.repository_id == asked),
+        };
+        let (repository, branch) = attached
+            .map(|attached| (attached.repository_id.as_str(), attached.base_branch.as_str()))
+            .unwrap_or_default();
+        let first = |asked: &str, own: &str| if asked.is_empty() { own.to_owned() } else { asked.to_owned() };
+        (first(&self.repository_id, repository), first(&self.base_branch, branch))
+    }
 }
 
 /// What changes of a session. `None` stays.
@@ -257,6 +276,38 @@ mod tests {
         let both = json!({"acp.session_id": "", "acp": {"session_id": "x"}});
         assert_eq!(session(json!({}), both).acp_session_id(), "x");
         assert_eq!(session(json!({}), json!({"acp": "z"})).acp_session_id(), "");
+    }
+
+    #[test]
+    fn a_session_works_where_it_is_asked_to_or_in_the_only_repository_of_its_task() {
+        let attached = |id: &str, branch: &str| TaskRepository {
+            id: format!("row of {id}"),
+            repository_id: id.to_owned(),
+            base_branch: branch.to_owned(),
+            checkout_branch: "fix".to_owned(),
+            pull_request_number: None,
+            position: 0,
+        };
+        let two = [attached("a", "main"), attached("b", "dev")];
+        let (none, one, two) = (&two[..0], &two[..1], &two[..]);
+        for (repository, branch, repositories, expected) in [
+            ("", "", none, ("", "")),
+            ("", "next", none, ("", "next")),
+            ("", "", one, ("a", "main")),
+            ("", "next", one, ("a", "next")),
+            ("", "", two, ("", "")),
+            ("b", "", two, ("b", "dev")),
+            ("b", "next", two, ("b", "next")),
+            ("c", "", one, ("c", "")),
+        ] {
+            let new = NewSession {
+                repository_id: repository.to_owned(),
+                base_branch: branch.to_owned(),
+                ..NewSession::default()
+            };
+            let (found, begins) = new.place(repositories);
+            assert_eq!((found.as_str(), begins.as_str()), expected, "{repository:?} {branch:?}");
+        }
     }
 
     #[test]

@@ -81,7 +81,9 @@ struct NewSessionBody {
     name: Option<String>,
     agent_profile_id: Option<String>,
     executor_profile_id: Option<String>,
+    /// Left out: the task's repository, when it has exactly one.
     repository_id: Option<String>,
+    /// Left out: the base branch that the task names for the repository.
     base_branch: Option<String>,
     #[schema(value_type = Option<Object>)]
     metadata: Option<Map>,

@@ -1,13 +1,16 @@
 //! Sessions, turns and messages.
 
+use std::time::Duration;
+
 use super::*;
 use crate::{
     domain::platform::{
         message::{Message, MessageFilter, MessagePatch, NewMessage},
         profile::AgentProfileFields,
         refusal::Class,
+        repository::RepositoryFields,
         session::{NewSession, Session, SessionFilter, SessionPatch},
-        task::TaskPatch,
+        task::{RepositoryDraft, RepositoryRef, TaskPatch},
         words::{AuthorType, MessageType, ReviewStatus, SessionState},
     },
     store::db::tests::on_both_databases,
@@ -91,6 +94,42 @@ async fn a_session_remembers_its_profile_and_the_first_is_primary(db: Db) {
     for refused in [sessions.create(&by, &bad).await, sessions.ensure(&by, &bad).await] {
         assert_eq!(text(refused), "name contains a zero byte");
     }
+}
+
+async fn a_session_works_in_the_only_repository_of_its_task_unless_another_is_named(db: Db) {
+    let world = World::new(db);
+    let (sessions, by) = (&world.platform.sessions, By::operator());
+    let workspace = world.workspace("one").await;
+    let mut repositories = Vec::new();
+    for name in ["app", "lib"] {
+        let fields = RepositoryFields { name: name.to_owned(), ..RepositoryFields::default() };
+        repositories.push(world.platform.repositories.create(&by, &workspace.id, fields).await.unwrap().id);
+    }
+    let draft = |id: &String| RepositoryDraft {
+        repository: RepositoryRef::Known(id.clone()),
+        base_branch: "dev".to_owned(),
+        checkout_branch: "fix".to_owned(),
+        pull_request_number: None,
+    };
+    let task = async |count: usize| {
+        let new = NewTask { repositories: repositories[..count].iter().map(draft).collect(), ..titled("x") };
+        world.made(&By::operator(), &new).await.id
+    };
+    let (none, one, both, fresh) = (task(0).await, task(1).await, task(2).await, task(1).await);
+    let (app, lib) = (repositories[0].as_str(), repositories[1].as_str());
+    for (task, named, expected) in
+        [(&none, "", ("", "")), (&one, "", (app, "dev")), (&both, "", ("", "")), (&both, lib, (lib, "dev"))]
+    {
+        let new = NewSession { task_id: task.clone(), repository_id: named.to_owned(), ..NewSession::default() };
+        let made = sessions.create(&by, &new).await.unwrap();
+        assert_eq!((made.repository_id.as_str(), made.base_branch.as_str()), expected, "{named:?}");
+        assert_eq!(sessions.get(&Scope::All, &made.id).await.unwrap(), made);
+    }
+    let new = NewSession { task_id: fresh, base_branch: "next".to_owned(), ..NewSession::default() };
+    let ensured = sessions.ensure(&by, &new).await.unwrap();
+    assert_eq!((ensured.repository_id.as_str(), ensured.base_branch.as_str()), (app, "next"));
+    let minted = world.platform.git_tokens.mint(&Scope::All, &ensured.id, None, Duration::from_secs(60)).await.unwrap();
+    assert_eq!(minted.token.repository_id, app, "a token for git needs no repository either");
 }
 
 async fn a_sessions_changes_are_told_with_the_old_state(db: Db) {
@@ -326,6 +365,7 @@ async fn a_search_finds_what_its_session_says_the_newest_first_and_a_to_z_in_any
 
 on_both_databases!(
     a_session_remembers_its_profile_and_the_first_is_primary,
+    a_session_works_in_the_only_repository_of_its_task_unless_another_is_named,
     a_sessions_changes_are_told_with_the_old_state,
     messages_share_a_turn_until_it_is_over,
     hidden_text_is_kept_and_never_told,
