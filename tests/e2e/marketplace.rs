@@ -117,7 +117,7 @@ async fn what_sources_offer_is_searched_sorted_and_compared_and_bad_entries_spoi
     assert_eq!(ids(&all), ["mail", "demo", "later"]);
     let expected = json!({"id": "mail", "name": "The mail", "description": "", "author": "", "categories": [],
         "icon_url": "", "repo_url": "", "version": "2.0.0", "min_kandev_version": "", "package_url": server.url("/mail"),
-        "package_sha256": "", "stars": 7, "updated_at": null, "install_state": "available", "source_id": one,
+        "package_sha256": "", "stars": 7, "updated_at": "", "install_state": "available", "source_id": one,
         "source_name": "One"});
     assert_eq!(all["plugins"][0], expected);
     let state = (&all["plugins"][1]["install_state"], &all["plugins"][1]["installed_version"]);

@@ -83,8 +83,9 @@ pub struct Entry {
     pub package_sha256: Option<Digest>,
     /// How well it is liked; `null` when nobody knows.
     pub stars: Option<u64>,
-    /// When this version was published; `null` when nobody knows.
-    #[serde(with = "time::serde::rfc3339::option")]
+    /// When this version was published, RFC 3339; empty when nobody knows.
+    #[serde(serialize_with = "moment_text")]
+    #[schema(value_type = String)]
     pub updated_at: Option<OffsetDateTime>,
 }
 
@@ -318,6 +319,12 @@ fn digest_text<S: Serializer>(digest: &Option<Digest>, serializer: S) -> Result<
     serializer.serialize_str(&digest.as_ref().map(hex).unwrap_or_default())
 }
 
+/// Only `stars` may be `null` (contract/rest.md §9).
+fn moment_text<S: Serializer>(moment: &Option<OffsetDateTime>, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = moment.and_then(|moment| moment.format(&Rfc3339).ok());
+    serializer.serialize_str(&text.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -376,6 +383,10 @@ mod tests {
         let entry = &index.entries[0];
         assert_eq!((entry.name.as_str(), entry.description.as_str(), entry.stars), ("acme", "", None));
         assert_eq!((entry.package_sha256, entry.updated_at), (None, None));
+        let shown = json!({"id": "acme", "name": "acme", "description": "", "author": "", "categories": [], "icon_url": "",
+            "repo_url": "", "version": "1.0.0", "min_kandev_version": "", "package_url": "https://a.test/p.tar.gz",
+            "package_sha256": "", "stars": null, "updated_at": ""});
+        assert_eq!(serde_json::to_value(entry).unwrap(), shown, "only stars may be null");
     }
 
     #[test]

@@ -283,7 +283,7 @@ mod tests {
             shown,
             json!([{"id": "acme", "name": "Acme", "description": "", "author": "", "categories": [], "icon_url": "",
                 "repo_url": "", "version": "1.0.0", "min_kandev_version": "9.0.0", "package_url": "https://a.test/p",
-                "package_sha256": "", "stars": null, "updated_at": null, "install_state": "update_available",
+                "package_sha256": "", "stars": null, "updated_at": "", "install_state": "update_available",
                 "installed_version": "0.9.0", "note": note, "source_id": "one", "source_name": "Source one"}])
         );
         let shown = serde_json::to_value(offers(&stock, &BTreeMap::new(), "dev", &Search::default())).unwrap();
