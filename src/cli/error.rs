@@ -96,6 +96,12 @@ pub enum CliError {
     /// Several of that name.
     #[error("several secrets are called \"{0}\": name one by its id, `kandev-host secret list` shows them")]
     AmbiguousSecret(String),
+    /// No source of the marketplace of that id.
+    #[error("no source of the marketplace has the id \"{0}\"; `kandev-host marketplace sources` shows their ids")]
+    NoSource(String),
+    /// No inbox item of that id.
+    #[error("no inbox item has the id \"{0}\"; `kandev-host inbox --status all` shows what there is")]
+    NoInboxItem(String),
     /// `marketplace install` of what nobody lists.
     #[error("no enabled source of the marketplace lists \"{id}\"; `kandev-host plugin search` shows what there is")]
     NotListed {
@@ -182,7 +188,11 @@ impl CliError {
                 ClientError::Library(_) => FAILED,
             },
             Self::NotRunning { .. } => NOT_RUNNING,
-            Self::NoSecret(_) | Self::AmbiguousSecret(_) | Self::NotListed { .. } => REFUSED,
+            Self::NoSecret(_)
+            | Self::AmbiguousSecret(_)
+            | Self::NoSource(_)
+            | Self::NoInboxItem(_)
+            | Self::NotListed { .. } => REFUSED,
             _ => FAILED,
         }
     }
@@ -204,6 +214,8 @@ impl CliError {
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
             Self::NoSecret(_) => Some("secret_not_found"),
+            Self::NoSource(_) => Some("source_not_found"),
+            Self::NoInboxItem(_) => Some("inbox_item_not_found"),
             Self::NotListed { .. } => Some("not_listed"),
             Self::NotTrusted(_) => Some("not_trusted"),
             Self::Check(CheckError::Failed { .. }) => Some("check_failed"),

@@ -157,7 +157,7 @@ async fn what_the_host_refuses_is_exit_code_4_with_its_text() {
     let desk = Desk::at(&host);
     for command in ["show", "logs", "enable", "disable", "remove"] {
         let done = desk.run(&["plugin", command, "absent"]).expect(4);
-        let expected = "kandev-host: plugin not found; `kandev-host plugin list` shows what is installed\n";
+        let expected = "kandev-host: plugin not found: absent; `kandev-host plugin list` shows what is installed\n";
         assert_eq!((done.out.as_str(), done.err.as_str()), ("", expected), "{command}");
         let error = desk.run(&["--json", "plugin", command, "absent"]).expect(4).error();
         assert_eq!((&error["code"], &error["exit"]), (&json!("plugin_not_found"), &json!(4)), "{command}");
@@ -431,7 +431,10 @@ async fn the_inbox_is_listed_read_and_dismissed() {
     assert_eq!(desk.run(&["inbox", "dismiss", id]).expect(0).out, format!("{id} is dismissed\n"));
     assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
     let done = desk.run(&["inbox", "read", "nonsense"]).expect(4);
-    assert!(done.err.contains("no such inbox item"), "{done:?}");
+    let expected =
+        "kandev-host: no inbox item has the id \"nonsense\"; `kandev-host inbox --status all` shows what there is\n";
+    assert_eq!(done.err, expected);
+    assert_eq!(desk.run(&["--json", "inbox", "read", "nonsense"]).expect(4).error()["code"], "inbox_item_not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -474,6 +477,14 @@ async fn the_marketplace_from_the_first_source_to_an_installed_plugin() {
     assert_eq!(auto_update(&["on"]), "automatic updates are on\n");
     assert_eq!(auto_update(&[]), "automatic updates are on\n");
 
+    for command in ["disable", "enable", "remove"] {
+        let done = desk.run(&["marketplace", command, "A name"]).expect(4);
+        let expected = "kandev-host: no source of the marketplace has the id \"A name\"; `kandev-host marketplace sources` \
+                        shows their ids\n";
+        assert_eq!((done.out.as_str(), done.err.as_str()), ("", expected), "{command}");
+        let error = desk.run(&["--json", "marketplace", command, "A name"]).expect(4).error();
+        assert_eq!(error["code"], "source_not_found", "{command}");
+    }
     assert_eq!(desk.run(&["marketplace", "disable", id]).expect(0).out, "Acme is disabled\n");
     let none = desk.run(&["marketplace", "search"]).expect(0);
     assert!(none.err.starts_with("warning: every source is disabled: "), "{}", none.err);
