@@ -1,6 +1,6 @@
 //! The commands that ask a running host.
 
-use std::path::PathBuf;
+use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use serde_json::json;
 
@@ -190,6 +190,26 @@ async fn a_plugin_that_is_installed_and_does_not_run_is_exit_code_5() {
     assert!(error["error"].as_str().unwrap().starts_with("plugin \"demo\" is installed but not running: "), "{error}");
     let done = desk.run(&["plugin", "enable", "demo"]).expect(5);
     assert!(done.err.contains("start \"demo\""), "{}", done.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_token_that_other_users_may_read_is_used_and_told() {
+    let host = Host::start().await;
+    let desk = Desk::new();
+    let file = desk.path().join("token");
+    std::fs::write(&file, TOKEN).unwrap();
+    let list = |mode: u32| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let desk = Desk::new().env("KANDEV_ADMIN_TOKEN_FILE", file.to_str().unwrap());
+        desk.run(&["plugin", "list", "--host", host.url()]).expect(0).err
+    };
+    assert_eq!(list(0o600), "");
+    let warning = format!(
+        "warning: the token in {} is open to other users (mode 640): run chmod 600 on the file, and make a new token if \
+         someone may have read it\n",
+        file.display()
+    );
+    assert_eq!(list(0o640), warning);
 }
 
 #[tokio::test(flavor = "multi_thread")]
