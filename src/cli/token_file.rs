@@ -32,8 +32,8 @@ fn warn_if_open(path: &Path, output: &Output) {
     if let Some(mode) = open_mode(path) {
         let path = path.display();
         output.note(&format!(
-            "warning: the token in {path} is open to other users (mode {mode:03o}): run chmod 600 on the file, and make a \
-             new token if someone may have read it"
+            "warning: the token in {path} is open to other users (mode {mode:03o}): run chmod 600 on the file, and make \
+             a new token if someone may have read it"
         ));
     }
 }

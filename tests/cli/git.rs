@@ -46,8 +46,8 @@ async fn the_helper_tells_git_the_credential_of_its_repository_and_is_silent_abo
     let file = by_file.path().join("token");
     std::fs::write(&file, format!("{token}\n")).unwrap();
     std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    let warning = "warning: the token in token is open to other users (mode 644): run chmod 600 on the file, and make a new \
-                   token if someone may have read it\n";
+    let warning = "warning: the token in token is open to other users (mode 644): run chmod 600 on the file, and \
+                   make a new token if someone may have read it\n";
     let warned = Done { err: warning.to_owned(), ..expected() };
     assert_eq!(helper(&by_file, &own, &["get", "--token-file", "token"]), warned);
     std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
@@ -81,7 +81,8 @@ async fn what_goes_wrong_is_told_to_the_person_and_git_gets_nothing() {
     let absent = helper(&desk, &own, &["get", "--token-file", "nope"]).expect(1);
     assert_eq!(
         absent.err,
-        "kandev-host: cannot read the token from nope: No such file or directory (os error 2); name a file that is there\n"
+        "kandev-host: cannot read the token from nope: No such file or directory (os error 2); name a file that is \
+         there\n"
     );
     let wrong = Desk::at(&host).env("KANDEV_GIT_TOKEN", &token.replace("kgt_", "kgt-"));
     let refused = helper(&wrong, &own, &["get"]).expect(4);

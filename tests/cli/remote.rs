@@ -205,8 +205,8 @@ async fn an_operators_token_that_other_users_may_read_is_used_and_told() {
     };
     assert_eq!(list(0o600), "");
     let warning = format!(
-        "warning: the token in {} is open to other users (mode 640): run chmod 600 on the file, and make a new token if \
-         someone may have read it\n",
+        "warning: the token in {} is open to other users (mode 640): run chmod 600 on the file, and make a new token \
+         if someone may have read it\n",
         file.display()
     );
     assert_eq!(list(0o640), warning);
@@ -499,8 +499,8 @@ async fn the_marketplace_from_the_first_source_to_an_installed_plugin() {
 
     for command in ["disable", "enable", "remove"] {
         let done = desk.run(&["marketplace", command, "A name"]).expect(4);
-        let expected = "kandev-host: no source of the marketplace has the id \"A name\"; `kandev-host marketplace sources` \
-                        shows their ids\n";
+        let expected = "kandev-host: no source of the marketplace has the id \"A name\"; \
+                        `kandev-host marketplace sources` shows their ids\n";
         assert_eq!((done.out.as_str(), done.err.as_str()), ("", expected), "{command}");
         let error = desk.run(&["--json", "marketplace", command, "A name"]).expect(4).error();
         assert_eq!(error["code"], "source_not_found", "{command}");

@@ -147,12 +147,13 @@ impl HostRules {
 
     fn refuses_address(&self, address: &str) -> Option<String> {
         let url = Url::parse(address).ok().filter(|_| !self.private_addresses)?;
-        let why = match literal(&url) {
-            Some(address) => check_public(address).err()?,
-            // `localhost`, the one name that needs no look-up.
-            None => is_loopback(&url).then_some(NotPublic::Loopback)?,
+        let (host, why) = match literal(&url) {
+            Some(address) => (address.to_string(), check_public(address).err()?),
+            // The one name that needs no look-up.
+            None if is_loopback(&url) => ("localhost".to_owned(), NotPublic::Loopback),
+            None => return None,
         };
-        Some(format!("plugins: download package: {} is {why}; {PUBLIC_ONLY}", url.host_str().unwrap_or_default()))
+        Some(format!("plugins: download package: {host} is {why}; {PUBLIC_ONLY}"))
     }
 }
 
@@ -344,10 +345,10 @@ mod tests {
         };
         for (address, why) in [
             ("http://127.1:8080/p", "127.0.0.1 is a loopback address"),
-            ("http://[::1]/p", "[::1] is a loopback address"),
+            ("http://[::1]/p", "::1 is a loopback address"),
             ("http://localhost/p", "localhost is a loopback address"),
             ("https://10.0.0.7/p", "10.0.0.7 is a private address"),
-            ("https://[fd00::1]/p", "[fd00::1] is a private address"),
+            ("https://[fd00::1]/p", "fd00::1 is a private address"),
             ("https://169.254.169.254/p", "169.254.169.254 is a link-local address"),
         ] {
             let text = format!(

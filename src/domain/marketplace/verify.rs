@@ -212,13 +212,13 @@ mod tests {
         let text = |by| DigestFault { found: "aa".to_owned(), wanted: "bb".to_owned(), by }.to_string();
         assert_eq!(
             text(SaidBy::Request),
-            "the package has the sha256 aa, the request says bb: the request is about another package, or the package was \
-             changed; nothing was installed, compare both with what the plugin's author publishes"
+            "the package has the sha256 aa, the request says bb: the request is about another package, or the package \
+             was changed; nothing was installed, compare both with what the plugin's author publishes"
         );
         assert_eq!(
             text(SaidBy::Source("Acme".to_owned())),
-            "the package has the sha256 aa, the marketplace source \"Acme\" says bb: the list is old, or the package was \
-             changed; nothing was installed, ask the plugin's author which one is right"
+            "the package has the sha256 aa, the marketplace source \"Acme\" says bb: the list is old, or the package \
+             was changed; nothing was installed, ask the plugin's author which one is right"
         );
     }
 }
