@@ -20,12 +20,11 @@ use reqwest::{
 use resolver::{GuardedResolver, Refused};
 pub use resolver::{Lookup, SystemLookup};
 use tokio::time::{Instant, timeout_at};
-use url::Host;
 
 use crate::{
     config::{Install, Limits, Timing},
     domain::{
-        address::{NotPublic, check_public},
+        address::{NotPublic, PUBLIC_ONLY, check_public, literal},
         clean, marketplace, package,
     },
     store::packages::{PackageStore, StageError, Staged},
@@ -62,10 +61,7 @@ pub enum FetchError {
     #[error("plugins: invalid install URL: missing host")]
     MissingHost,
     /// The host is, or has only, addresses that are not public.
-    #[error(
-        "plugins: download package: {0}; packages are fetched from public addresses only, unless \
-         install.allow_private_addresses is set"
-    )]
+    #[error("plugins: download package: {0}; {PUBLIC_ONLY}")]
     NotPublic(String),
     /// More redirects than allowed.
     #[error("plugins: download package: more than {0} redirects")]
@@ -181,8 +177,7 @@ impl Downloader {
         }
     }
 
-    /// Checks what can be told from the address itself. The parser has turned every spelling of an IP address
-    /// (decimal, octal, hexadecimal, shortened) into one form.
+    /// Checks what can be told from the address itself.
     fn check(&self, url: Url) -> Result<Url, FetchError> {
         let lawful = match url.scheme() {
             "https" => true,
@@ -192,12 +187,10 @@ impl Downloader {
         if !lawful {
             return Err(FetchError::Scheme(clean::single_line(url.scheme(), SHOWN_BYTES)));
         }
-        match url.host().ok_or(FetchError::MissingHost)? {
-            Host::Ipv4(address) => self.check_address(address.into())?,
-            Host::Ipv6(address) => self.check_address(address.into())?,
-            Host::Domain(_) => (),
+        if !url.has_host() {
+            return Err(FetchError::MissingHost);
         }
-        Ok(url)
+        literal(&url).map_or(Ok(()), |address| self.check_address(address)).map(|()| url)
     }
 
     fn check_address(&self, address: IpAddr) -> Result<(), FetchError> {

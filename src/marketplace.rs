@@ -18,7 +18,7 @@ pub use self::{
     updates::{Updater, Worksite},
 };
 use crate::{
-    domain::marketplace::{self, DigestFault, Listed, ListedAs, Offer, Search, Source, SourceError, Stock},
+    domain::marketplace::{self, DigestFault, HostRules, Listed, ListedAs, Offer, Search, Source, SourceError, Stock},
     store::marketplace::{MarketplaceStore, SourceStoreError},
 };
 
@@ -27,7 +27,7 @@ use crate::{
 pub struct Market {
     store: MarketplaceStore,
     catalogue: Catalogue,
-    compat_version: Arc<str>,
+    rules: Arc<HostRules>,
     wake: Arc<Notify>,
 }
 
@@ -55,9 +55,9 @@ pub struct Listing {
 }
 
 impl Market {
-    /// Over these sources; `compat_version` is what `min_kandev_version` is compared with.
-    pub fn new(store: MarketplaceStore, catalogue: Catalogue, compat_version: &str) -> Self {
-        Self { store, catalogue, compat_version: compat_version.into(), wake: Arc::default() }
+    /// Over these sources, for a host of these rules.
+    pub fn new(store: MarketplaceStore, catalogue: Catalogue, rules: HostRules) -> Self {
+        Self { store, catalogue, rules: Arc::new(rules), wake: Arc::default() }
     }
 
     /// What the sources offer. An index that is not known, or too old, is fetched first; the wait for all of them
@@ -69,7 +69,7 @@ impl Market {
         search: &Search,
     ) -> Result<Listing, SourceStoreError> {
         let sources = self.stocked(false).await?;
-        let offers = marketplace::offers(&stock(&sources), installed, &self.compat_version, search);
+        let offers = marketplace::offers(&stock(&sources), installed, &self.rules, search);
         Ok(Listing { offers, sources })
     }
 

@@ -12,7 +12,7 @@ use goplugin::host::Forker;
 use kandev_host::{
     actors::{EventBusHandle, Parts, RegistryHandle, Relayed, SettingsHandle, Surroundings},
     config::{self, Config},
-    domain::{consent::Terms, id::PluginId},
+    domain::{consent::Terms, id::PluginId, marketplace::HostRules},
     fetch::{Downloader, IndexFetcher, SystemLookup},
     grpc::host::HostServices,
     http::{self, Browser, Hub, Mcp, OperatorToken, RequestFigures, Room, Services, Stop, Tasks},
@@ -139,7 +139,11 @@ impl World {
         let browser = Browser::new(&config, &db, &writer);
         let fetcher = IndexFetcher::new(timing, limits, &config.install, Arc::new(SystemLookup))?;
         let catalogue = Catalogue::new(fetcher, timing, limits, tokio::runtime::Handle::current());
-        let market = Market::new(MarketplaceStore::new(db.clone(), limits), catalogue, &config.compat_version);
+        let rules = HostRules {
+            compat_version: config.compat_version.clone(),
+            private_addresses: config.install.allow_private_addresses,
+        };
+        let market = Market::new(MarketplaceStore::new(db.clone(), limits), catalogue, rules);
         let stop = Stop::default();
         let services = Services {
             browser,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::AppError;
 use crate::{
     config::Config,
-    domain::marketplace,
+    domain::marketplace::{self, HostRules},
     fetch::{IndexFetcher, SystemLookup},
     marketplace::{Catalogue, Market, Updater, Worksite},
     store::{db::Db, marketplace::MarketplaceStore},
@@ -23,7 +23,8 @@ pub async fn open(config: &Config, db: &Db) -> Result<Market, AppError> {
     store.set_builtin(builtin.as_deref(), time::OffsetDateTime::now_utc()).await?;
     let fetcher = IndexFetcher::new(timing, limits, &config.install, Arc::new(SystemLookup))?;
     let catalogue = Catalogue::new(fetcher, timing, limits, Handle::current());
-    Ok(Market::new(store, catalogue, &config.compat_version))
+    let (compat_version, private_addresses) = (config.compat_version.clone(), config.install.allow_private_addresses);
+    Ok(Market::new(store, catalogue, HostRules { compat_version, private_addresses }))
 }
 
 /// The task that looks for updates.

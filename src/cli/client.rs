@@ -261,6 +261,7 @@ impl Client {
     async fn read(&self, response: Response) -> Result<Value, ClientError> {
         let status = response.status();
         let not_a_host = || ClientError::NotAHost { url: self.url.clone(), status: status.as_u16() };
+        let plugin = plugin_in(&self.url, response.url()).map(str::to_owned);
         let mut body = Vec::new();
         let mut pieces = response.bytes_stream();
         while let Some(piece) = pieces.next().await {
@@ -284,9 +285,12 @@ impl Client {
                 for Violation { path, message } in violations.iter().filter(|_| violations.len() > 1) {
                     error += &format!("\n  {path}: {message}");
                 }
+                // The host's text is the contract's, and names no plugin.
+                if let Some(id) = plugin.filter(|id| code == "plugin_not_found" && !error.contains(id.as_str())) {
+                    error += &format!(": {id}");
+                }
                 let next = match code.as_str() {
                     "plugin_not_found" => "; `kandev-host plugin list` shows what is installed",
-                    "inbox_item_not_found" => "; `kandev-host inbox --status all` shows what there is",
                     "already_installed" => "; `kandev-host plugin remove` it first, or pack another version",
                     "consent_needed" => " (on the command line: --accept with the same words)",
                     _ => "",
@@ -306,6 +310,12 @@ impl Client {
         let reason = clean::single_line(&deepest(error), SHOWN_BYTES);
         ClientError::NotReached { url: self.url.clone(), reason }
     }
+}
+
+/// The plugin that an address names, below the host's own path. An id needs no escapes.
+fn plugin_in<'a>(host: &Url, asked: &'a Url) -> Option<&'a str> {
+    let path = asked.path().strip_prefix(host.path().trim_end_matches('/'))?;
+    path.split('/').skip_while(|segment| *segment != "plugins").nth(1)
 }
 
 /// The cause at the end of the chain: the one that says something.
@@ -374,6 +384,22 @@ mod tests {
         for url in ["127.0.0.1:5", "ftp://x", "http://", "http://u:hunter2@x", "http://x?y", "http://x#y"] {
             let error = client(Some(url), home.path()).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("cannot be used") && !error.contains("hunter2"), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_plugin_that_was_asked_for_is_told_from_the_address() {
+        for (host, path, expected) in [
+            ("http://a.test/", "/api/plugins/zz", Some("zz")),
+            ("http://a.test/", "/api/plugins/zz/config", Some("zz")),
+            ("http://a.test/", "/api/v1/secrets/s/plugins/zz", Some("zz")),
+            ("http://a.test/plugins/here/", "/plugins/here/api/plugins/zz", Some("zz")),
+            ("http://a.test/", "/api/plugins", None),
+            ("http://a.test/", "/api/v1/inbox/i", None),
+        ] {
+            let host = Url::parse(host).unwrap();
+            let asked = host.join(path).unwrap();
+            assert_eq!(plugin_in(&host, &asked), expected, "{path}");
         }
     }
 

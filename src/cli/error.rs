@@ -79,23 +79,36 @@ pub enum CliError {
         /// The cause.
         source: io::Error,
     },
-    /// A file or input with a secret's value.
-    #[error("cannot read the secret from {path}: {source}; it must be text", path = .path.display())]
+    /// A file or input with a secret's value, a key or a token.
+    #[error("cannot read the {what} from {path}: {source}{}", remedy(.source), path = .path.display())]
     SecretFile {
+        /// What it should hold.
+        what: &'static str,
         /// Which.
         path: std::path::PathBuf,
         /// The cause.
         source: io::Error,
     },
     /// A file or input without a value.
-    #[error("{} holds nothing: there is no secret in it", .0.display())]
-    EmptySecret(std::path::PathBuf),
+    #[error("{} holds nothing: there is no {what} in it", .path.display())]
+    EmptySecret {
+        /// What it should hold.
+        what: &'static str,
+        /// Which.
+        path: std::path::PathBuf,
+    },
     /// No secret of that id or name.
     #[error("no secret is called \"{0}\"; `kandev-host secret list` shows what there is")]
     NoSecret(String),
     /// Several of that name.
     #[error("several secrets are called \"{0}\": name one by its id, `kandev-host secret list` shows them")]
     AmbiguousSecret(String),
+    /// No source of the marketplace of that id.
+    #[error("no source of the marketplace has the id \"{0}\"; `kandev-host marketplace sources` shows their ids")]
+    NoSource(String),
+    /// No inbox item of that id.
+    #[error("no inbox item has the id \"{0}\"; `kandev-host inbox --status all` shows what there is")]
+    NoInboxItem(String),
     /// `marketplace install` of what nobody lists.
     #[error("no enabled source of the marketplace lists \"{id}\"; `kandev-host plugin search` shows what there is")]
     NotListed {
@@ -151,12 +164,21 @@ pub enum CliError {
     Io(#[from] io::Error),
 }
 
+/// The next step after a file that could not be read, where the system's words leave it open.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; name a file that is there",
+        io::ErrorKind::InvalidData => "; it must be text",
+        _ => "",
+    }
+}
+
 impl CliError {
     /// The process's exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Setting(error) if !matches!(error, SettingError::Read { .. }) => USAGE,
-            Self::Usage(_) | Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret(_) => USAGE,
+            Self::Usage(_) | Self::Settings(_) | Self::Id(_) | Self::KeyName(_) | Self::EmptySecret { .. } => USAGE,
             Self::NotTrusted(_) => NOT_TRUSTED,
             Self::Check(CheckError::Failed { .. }) => CHECK_FAILED,
             Self::New(error) if error.is_usage() => USAGE,
@@ -182,7 +204,11 @@ impl CliError {
                 ClientError::Library(_) => FAILED,
             },
             Self::NotRunning { .. } => NOT_RUNNING,
-            Self::NoSecret(_) | Self::AmbiguousSecret(_) | Self::NotListed { .. } => REFUSED,
+            Self::NoSecret(_)
+            | Self::AmbiguousSecret(_)
+            | Self::NoSource(_)
+            | Self::NoInboxItem(_)
+            | Self::NotListed { .. } => REFUSED,
             _ => FAILED,
         }
     }
@@ -204,6 +230,8 @@ impl CliError {
             Self::Client(ClientError::Token { .. }) => Some("unauthenticated"),
             Self::NotRunning { .. } => Some("not_running"),
             Self::NoSecret(_) => Some("secret_not_found"),
+            Self::NoSource(_) => Some("source_not_found"),
+            Self::NoInboxItem(_) => Some("inbox_item_not_found"),
             Self::NotListed { .. } => Some("not_listed"),
             Self::NotTrusted(_) => Some("not_trusted"),
             Self::Check(CheckError::Failed { .. }) => Some("check_failed"),

@@ -23,8 +23,7 @@ use super::{
     error::CliError,
     output::Output,
     plugin::part,
-    runtime,
-    secret::read_value,
+    runtime, token_file,
 };
 use crate::{
     config::{ClientFlags, Lookup, load_client, parse_duration},
@@ -112,7 +111,7 @@ pub fn run(command: GitCredential, output: &Output, env: Lookup<'_>) -> Result<(
         return Ok(());
     }
     let GitCredential { token_file, host, home, timeout, .. } = command;
-    let token = Some(token(token_file.as_deref(), env)?);
+    let token = Some(token(token_file.as_deref(), output, env)?);
     let client = Client::new(load_client(ClientFlags { host, token, home, timeout }, env)?)?;
     match runtime()?.block_on(ask(&client, &remote))? {
         Some(Answer { username, password, expires_at }) => {
@@ -130,9 +129,9 @@ fn read_input() -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(input)
 }
 
-fn token(file: Option<&Path>, env: Lookup<'_>) -> Result<SecretString, CliError> {
+fn token(file: Option<&Path>, output: &Output, env: Lookup<'_>) -> Result<SecretString, CliError> {
     if let Some(file) = file {
-        return read_value(Some(file));
+        return token_file::read(file, output);
     }
     let given = env(TOKEN_VARIABLE).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty());
     Ok(given.ok_or(GitCredentialError::NoToken)?.into())

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    client::Client,
+    client::{Client, ClientError},
     error::CliError,
     output::{Output, table},
     plugin::{Host, operate::part},
@@ -150,7 +150,11 @@ async fn change(
     env: Lookup<'_>,
 ) -> Result<(), CliError> {
     let client: Client = host.client(env)?;
-    let answer: Value = client.send(client.request(Method::POST, &["api", "v1", "inbox", id.as_str(), verb])).await?;
+    let request = client.request(Method::POST, &["api", "v1", "inbox", id.as_str(), verb]);
+    let answer: Value = client.send(request).await.map_err(|error| match error {
+        ClientError::Refused { code, .. } if code == "inbox_item_not_found" => CliError::NoInboxItem(id.clone()),
+        other => other.into(),
+    })?;
     let done = if verb == "read" { "read" } else { "dismissed" };
     output.result(&answer, || format!("{id} is {done}"))
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    client::Client,
+    client::{Client, ClientError},
     error::CliError,
     output::{Output, table},
     plugin::{self, Host, OnePlugin, operate::part},
@@ -335,7 +335,7 @@ async fn add(Add { url, name, host }: Add, output: &Output, env: Lookup<'_>) -> 
 
 async fn remove(OneSource { id, host }: OneSource, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {
     let client = host.client(env)?;
-    let answer = client.send(of_source(&client, Method::DELETE, &id)).await?;
+    let answer = send_to_source(&client, of_source(&client, Method::DELETE, &id), &id).await?;
     output.result(&answer, || format!("{id} is removed"))
 }
 
@@ -346,13 +346,22 @@ async fn switch(
     env: Lookup<'_>,
 ) -> Result<(), CliError> {
     let client = host.client(env)?;
-    let answer = client.send(of_source(&client, Method::PATCH, &id).json(&json!({"enabled": enabled}))).await?;
+    let request = of_source(&client, Method::PATCH, &id).json(&json!({"enabled": enabled}));
+    let answer = send_to_source(&client, request, &id).await?;
     let source: SourceView = part(&answer)?;
     output.result(&answer, || format!("{} is {}", source.name, if source.enabled { "enabled" } else { "disabled" }))
 }
 
 fn of_source(client: &Client, method: Method, id: &str) -> reqwest::RequestBuilder {
     client.request(method, &["api", "plugins", "marketplace", "sources", id])
+}
+
+/// Sends what is about one source. Names look like ids to people: what was given is told when it is none.
+async fn send_to_source(client: &Client, request: reqwest::RequestBuilder, id: &str) -> Result<Value, CliError> {
+    client.send(request).await.map_err(|error| match error {
+        ClientError::Refused { code, .. } if code == "source_not_found" => CliError::NoSource(id.to_owned()),
+        other => other.into(),
+    })
 }
 
 async fn refresh(host: Host, output: &Output, env: Lookup<'_>) -> Result<(), CliError> {

@@ -16,6 +16,7 @@ mod plugin;
 mod secret;
 mod serve;
 mod sse;
+mod token_file;
 mod trust;
 mod vault;
 
@@ -98,6 +99,26 @@ enum Command {
     Completions(completions::Shell),
 }
 
+impl Command {
+    /// Whether the operator's token goes to a host with it.
+    fn speaks_as_operator(&self) -> bool {
+        match self {
+            Self::Plugin(_)
+            | Self::Marketplace(_)
+            | Self::Secret(_)
+            | Self::Vault(_)
+            | Self::Trust(_)
+            | Self::Inbox(_) => true,
+            Self::Serve(_)
+            | Self::Health(_)
+            | Self::GitCredential(_)
+            | Self::Db(_)
+            | Self::Config(_)
+            | Self::Completions(_) => false,
+        }
+    }
+}
+
 /// Settings of the host itself.
 #[derive(Args)]
 struct Settings {
@@ -144,6 +165,9 @@ pub fn main() -> ExitCode {
     };
     let output = Output::new(json);
     let env = |name: &str| std::env::var_os(name);
+    if command.speaks_as_operator() {
+        token_file::look_at_operators(&output, &env);
+    }
     let done = match command {
         Command::Serve(settings) => serve::run(settings.into(), &env),
         Command::Health(arguments) => health::run(arguments, &output, &env),

@@ -142,7 +142,7 @@ pub fn run(command: SecretCommand, output: &Output, env: Lookup<'_>) -> Result<(
     let runtime = runtime()?;
     match command {
         SecretCommand::Set(Set { name, file, workspace, host }) => {
-            let value = read_value(file.as_deref())?;
+            let value = read_value("secret", file.as_deref())?;
             let client = host.client(env)?;
             runtime.block_on(set(&name, workspace.as_deref(), &value, &client, output))
         }
@@ -243,11 +243,11 @@ async fn one(wanted: &str, client: &Client) -> Result<Item, CliError> {
     }
 }
 
-/// A value or a key, from a file or standard input, without one line break at its end.
-pub fn read_value(file: Option<&Path>) -> Result<SecretString, CliError> {
+/// What errors call `what`, from a file or standard input, without one line break at its end.
+pub fn read_value(what: &'static str, file: Option<&Path>) -> Result<SecretString, CliError> {
     let from = file.filter(|path| *path != Path::new("-"));
     let shown = from.unwrap_or(Path::new("standard input")).to_owned();
-    let failed = |source| CliError::SecretFile { path: shown.clone(), source };
+    let failed = |source| CliError::SecretFile { what, path: shown.clone(), source };
     let mut text = Zeroizing::new(String::new());
     let read = match from {
         Some(path) => {
@@ -270,7 +270,7 @@ pub fn read_value(file: Option<&Path>) -> Result<SecretString, CliError> {
     let value = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     // Mostly the output of a command that failed.
     if value.is_empty() {
-        return Err(CliError::EmptySecret(shown));
+        return Err(CliError::EmptySecret { what, path: shown });
     }
     Ok(value.to_owned().into())
 }

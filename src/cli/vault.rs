@@ -90,7 +90,7 @@ pub fn run(command: VaultCommand, output: &Output, env: Lookup<'_>) -> Result<()
             runtime.block_on(status(&client, output))
         }
         VaultCommand::Rotate(Rotate { key_file, host }) => {
-            let key = key_file.map(|path| read_value(Some(&path))).transpose()?;
+            let key = key_file.map(|path| read_value("key", Some(&path))).transpose()?;
             let client = host.client(env)?;
             let body = json!({"key": key.as_ref().map(ExposeSecret::expose_secret)});
             runtime.block_on(rotate(&body, &client, output))

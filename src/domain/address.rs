@@ -4,6 +4,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use url::{Host, Url};
+
+/// What is told of a package at another address.
+pub const PUBLIC_ONLY: &str =
+    "packages are fetched from public addresses only, unless install.allow_private_addresses is set";
+
 /// Why an address is not public.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotPublic {
@@ -46,6 +52,16 @@ const V4_RANGES: [(Ipv4Addr, u32, NotPublic); 16] = [
     (Ipv4Addr::new(224, 0, 0, 0), 4, NotPublic::Multicast),
     (Ipv4Addr::new(240, 0, 0, 0), 4, NotPublic::Reserved),
 ];
+
+/// The address that the URL's host is, when it is no name. The parser has turned every spelling of an IP address
+/// (decimal, octal, hexadecimal, shortened) into one form.
+pub fn literal(url: &Url) -> Option<IpAddr> {
+    match url.host()? {
+        Host::Ipv4(address) => Some(address.into()),
+        Host::Ipv6(address) => Some(address.into()),
+        Host::Domain(_) => None,
+    }
+}
 
 /// `Ok` for an address that anybody on the Internet could reach.
 ///
@@ -201,6 +217,23 @@ mod tests {
         ];
         for text in public {
             assert_eq!(verdict(text), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_told_from_a_name_however_it_is_spelt() {
+        let loopback = Some(IpAddr::from([127, 0, 0, 1]));
+        for (text, expected) in [
+            ("http://127.0.0.1:8080/p", loopback),
+            ("http://127.1/p", loopback),
+            ("http://0x7f000001/p", loopback),
+            ("http://017700000001/p", loopback),
+            ("https://[::1]/p", Some(IpAddr::V6(Ipv6Addr::LOCALHOST))),
+            ("https://localhost/p", None),
+            ("https://10.a.test/p", None),
+            ("file:///p", None),
+        ] {
+            assert_eq!(literal(&Url::parse(text).unwrap()), expected, "{text}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! `git-credential` against a running host, as git runs it.
 
-use std::process::Stdio;
+use std::{fs::Permissions, os::unix::fs::PermissionsExt as _, process::Stdio};
 
 use serde_json::json;
 
@@ -42,9 +42,15 @@ async fn the_helper_tells_git_the_credential_of_its_repository_and_is_silent_abo
     let told = format!("username=x-access-token\npassword={SECRET}\npassword_expiry_utc=4070908800\n");
     let expected = || Done { code: Some(0), out: told.clone(), err: String::new() };
     assert_eq!(helper(&desk, &own, &["get"]), expected());
-    std::fs::write(desk.path().join("token"), format!("{token}\n")).unwrap();
     let by_file = Desk::at(&host);
-    std::fs::copy(desk.path().join("token"), by_file.path().join("token")).unwrap();
+    let file = by_file.path().join("token");
+    std::fs::write(&file, format!("{token}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let warning = "warning: the token in token is open to other users (mode 644): run chmod 600 on the file, and \
+                   make a new token if someone may have read it\n";
+    let warned = Done { err: warning.to_owned(), ..expected() };
+    assert_eq!(helper(&by_file, &own, &["get", "--token-file", "token"]), warned);
+    std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     assert_eq!(helper(&by_file, &own, &["get", "--token-file", "token"]), expected());
 
     let silent = || Done { code: Some(0), out: String::new(), err: String::new() };
@@ -72,6 +78,12 @@ async fn what_goes_wrong_is_told_to_the_person_and_git_gets_nothing() {
     let own = said("https", "forge.example.test", "team/app.git");
     let none = helper(&desk, &own, &["get"]).expect(2);
     assert_eq!(none.err, "kandev-host: no token: set KANDEV_GIT_TOKEN, or name a file with --token-file\n");
+    let absent = helper(&desk, &own, &["get", "--token-file", "nope"]).expect(1);
+    assert_eq!(
+        absent.err,
+        "kandev-host: cannot read the token from nope: No such file or directory (os error 2); name a file that is \
+         there\n"
+    );
     let wrong = Desk::at(&host).env("KANDEV_GIT_TOKEN", &token.replace("kgt_", "kgt-"));
     let refused = helper(&wrong, &own, &["get"]).expect(4);
     assert!(refused.err.starts_with("kandev-host: the host does not accept the git token: "), "{}", refused.err);

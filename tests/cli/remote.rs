@@ -1,6 +1,6 @@
 //! The commands that ask a running host.
 
-use std::path::PathBuf;
+use std::{os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use serde_json::json;
 
@@ -157,7 +157,7 @@ async fn what_the_host_refuses_is_exit_code_4_with_its_text() {
     let desk = Desk::at(&host);
     for command in ["show", "logs", "enable", "disable", "remove"] {
         let done = desk.run(&["plugin", command, "absent"]).expect(4);
-        let expected = "kandev-host: plugin not found; `kandev-host plugin list` shows what is installed\n";
+        let expected = "kandev-host: plugin not found: absent; `kandev-host plugin list` shows what is installed\n";
         assert_eq!((done.out.as_str(), done.err.as_str()), ("", expected), "{command}");
         let error = desk.run(&["--json", "plugin", command, "absent"]).expect(4).error();
         assert_eq!((&error["code"], &error["exit"]), (&json!("plugin_not_found"), &json!(4)), "{command}");
@@ -190,6 +190,26 @@ async fn a_plugin_that_is_installed_and_does_not_run_is_exit_code_5() {
     assert!(error["error"].as_str().unwrap().starts_with("plugin \"demo\" is installed but not running: "), "{error}");
     let done = desk.run(&["plugin", "enable", "demo"]).expect(5);
     assert!(done.err.contains("start \"demo\""), "{}", done.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operators_token_that_other_users_may_read_is_used_and_told() {
+    let host = Host::start().await;
+    let desk = Desk::new();
+    let file = desk.path().join("token");
+    std::fs::write(&file, TOKEN).unwrap();
+    let list = |mode: u32| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let desk = Desk::new().env("KANDEV_ADMIN_TOKEN_FILE", file.to_str().unwrap());
+        desk.run(&["plugin", "list", "--host", host.url()]).expect(0).err
+    };
+    assert_eq!(list(0o600), "");
+    let warning = format!(
+        "warning: the token in {} is open to other users (mode 640): run chmod 600 on the file, and make a new token \
+         if someone may have read it\n",
+        file.display()
+    );
+    assert_eq!(list(0o640), warning);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -431,7 +451,10 @@ async fn the_inbox_is_listed_read_and_dismissed() {
     assert_eq!(desk.run(&["inbox", "dismiss", id]).expect(0).out, format!("{id} is dismissed\n"));
     assert_eq!(desk.run(&["inbox"]).expect(0).out, "the inbox is empty\n");
     let done = desk.run(&["inbox", "read", "nonsense"]).expect(4);
-    assert!(done.err.contains("no such inbox item"), "{done:?}");
+    let expected =
+        "kandev-host: no inbox item has the id \"nonsense\"; `kandev-host inbox --status all` shows what there is\n";
+    assert_eq!(done.err, expected);
+    assert_eq!(desk.run(&["--json", "inbox", "read", "nonsense"]).expect(4).error()["code"], "inbox_item_not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -474,6 +497,14 @@ async fn the_marketplace_from_the_first_source_to_an_installed_plugin() {
     assert_eq!(auto_update(&["on"]), "automatic updates are on\n");
     assert_eq!(auto_update(&[]), "automatic updates are on\n");
 
+    for command in ["disable", "enable", "remove"] {
+        let done = desk.run(&["marketplace", command, "A name"]).expect(4);
+        let expected = "kandev-host: no source of the marketplace has the id \"A name\"; \
+                        `kandev-host marketplace sources` shows their ids\n";
+        assert_eq!((done.out.as_str(), done.err.as_str()), ("", expected), "{command}");
+        let error = desk.run(&["--json", "marketplace", command, "A name"]).expect(4).error();
+        assert_eq!(error["code"], "source_not_found", "{command}");
+    }
     assert_eq!(desk.run(&["marketplace", "disable", id]).expect(0).out, "Acme is disabled\n");
     let none = desk.run(&["marketplace", "search"]).expect(0);
     assert!(none.err.starts_with("warning: every source is disabled: "), "{}", none.err);

@@ -50,6 +50,10 @@ async fn a_secrets_whole_life() {
     with_input(&desk, "", &["vault", "rotate", "--key-file", "-"]).expect(2);
     let absent = desk.run(&["secret", "set", "x", "--file", "absent"]).expect(1);
     assert!(absent.err.starts_with("kandev-host: cannot read the secret from absent: "), "{}", absent.err);
+    assert!(absent.err.ends_with("; name a file that is there\n"), "{}", absent.err);
+    std::fs::write(desk.path().join("bytes"), [0xff]).unwrap();
+    let bytes = desk.run(&["secret", "set", "x", "--file", "bytes"]).expect(1);
+    assert!(bytes.err.ends_with("; it must be text\n"), "{}", bytes.err);
 }
 
 #[tokio::test(flavor = "multi_thread")]

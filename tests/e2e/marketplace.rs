@@ -93,6 +93,18 @@ fn small(version: &str) -> Package {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_package_at_a_private_address_is_listed_with_the_reason_that_its_install_gives() {
+    let host = Host::start().await;
+    let server = FileServer::start(&[]).await;
+    server.put("/one", index(json!([entry(&server, "demo", "1.0.0", "/demo")])));
+    add(&host, "One", &server.url("/one")).await;
+    let listed = market(&host, "").await;
+    let refused = host.post("/api/plugins/install", json!({"url": server.url("/demo")})).await.expect(400);
+    assert_eq!(refused["code"], "address_refused");
+    assert_eq!(listed["plugins"][0]["note"], refused["error"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_sources_offer_is_searched_sorted_and_compared_and_bad_entries_spoil_nothing() {
     let host = Host::start_with(Settings::toml(SETTINGS)).await;
     let empty = json!({"plugins": [], "sources": []});

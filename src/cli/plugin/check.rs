@@ -150,7 +150,7 @@ fn settings(arguments: &Check) -> Result<Map<String, Value>, CliError> {
     };
     for secret in &arguments.secret {
         let (field, path) = secret.split_once('=').ok_or(SettingError::SecretForm)?;
-        let value = read_value(Some(Path::new(path)))?;
+        let value = read_value("secret", Some(Path::new(path)))?;
         settings.insert(field.to_owned(), value.expose_secret().into());
     }
     Ok(settings)

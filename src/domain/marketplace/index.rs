@@ -383,9 +383,9 @@ mod tests {
         let entry = &index.entries[0];
         assert_eq!((entry.name.as_str(), entry.description.as_str(), entry.stars), ("acme", "", None));
         assert_eq!((entry.package_sha256, entry.updated_at), (None, None));
-        let shown = json!({"id": "acme", "name": "acme", "description": "", "author": "", "categories": [], "icon_url": "",
-            "repo_url": "", "version": "1.0.0", "min_kandev_version": "", "package_url": "https://a.test/p.tar.gz",
-            "package_sha256": "", "stars": null, "updated_at": ""});
+        let shown = json!({"id": "acme", "name": "acme", "description": "", "author": "", "categories": [],
+            "icon_url": "", "repo_url": "", "version": "1.0.0", "min_kandev_version": "",
+            "package_url": "https://a.test/p.tar.gz", "package_sha256": "", "stars": null, "updated_at": ""});
         assert_eq!(serde_json::to_value(entry).unwrap(), shown, "only stars may be null");
     }
 

@@ -12,7 +12,7 @@ mod source;
 mod verify;
 
 pub use index::{Entry, Index, IndexFault, MAX_ENTRIES, Skipped, parse};
-pub use offers::{InstallState, Offer, Search, Sort, Stock, install_state, offers};
+pub use offers::{HostRules, InstallState, Offer, Search, Sort, Stock, install_state, offers};
 pub use plan::{Plan, plan};
 pub use source::{BUILTIN_ID, BUILTIN_NAME, Source, SourceError, address, is_loopback, name, same_address};
-pub use verify::{DigestFault, Listed, ListedAs, OtherPlugin, listed, listed_as, verify};
+pub use verify::{DigestFault, Listed, ListedAs, OtherPlugin, SaidBy, listed, listed_as, verify};

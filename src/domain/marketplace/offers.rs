@@ -7,10 +7,17 @@ use std::{
 };
 
 use serde::Serialize;
+use url::Url;
 use utoipa::ToSchema;
 
-use super::{index::Entry, source::Source};
-use crate::domain::version::{check_minimum, compare};
+use super::{
+    index::Entry,
+    source::{Source, is_loopback},
+};
+use crate::domain::{
+    address::{NotPublic, PUBLIC_ONLY, check_public, literal},
+    version::{check_minimum, compare},
+};
 
 /// Most words that are searched for; more are passed over.
 const MAX_WORDS: usize = 20;
@@ -122,9 +129,41 @@ pub struct Stock<'a> {
     pub entries: &'a [Entry],
 }
 
-/// What these sources offer, of two offers of one plugin the first. `installed` has the versions by id, `host` is the
-/// version that `min_kandev_version` is compared with.
-pub fn offers(stock: &[Stock<'_>], installed: &BTreeMap<String, String>, host: &str, search: &Search) -> Vec<Offer> {
+/// What this host takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostRules {
+    /// What `min_kandev_version` is compared with.
+    pub compat_version: String,
+    /// Whether a package may come from this machine or a private network.
+    pub private_addresses: bool,
+}
+
+impl HostRules {
+    /// Why the host would refuse the package, as far as its entry tells: no name is looked up for a list.
+    fn refuses(&self, entry: &Entry) -> Option<String> {
+        let too_old = check_minimum(&entry.min_kandev_version, &self.compat_version).err();
+        too_old.map(|error| error.to_string()).or_else(|| self.refuses_address(&entry.package_url))
+    }
+
+    fn refuses_address(&self, address: &str) -> Option<String> {
+        let url = Url::parse(address).ok().filter(|_| !self.private_addresses)?;
+        let (host, why) = match literal(&url) {
+            Some(address) => (address.to_string(), check_public(address).err()?),
+            // The one name that needs no look-up.
+            None if is_loopback(&url) => ("localhost".to_owned(), NotPublic::Loopback),
+            None => return None,
+        };
+        Some(format!("plugins: download package: {host} is {why}; {PUBLIC_ONLY}"))
+    }
+}
+
+/// What these sources offer, of two offers of one plugin the first. `installed` has the versions by id.
+pub fn offers(
+    stock: &[Stock<'_>],
+    installed: &BTreeMap<String, String>,
+    host: &HostRules,
+    search: &Search,
+) -> Vec<Offer> {
     let mut seen = BTreeSet::new();
     let listed = stock.iter().flat_map(|stock| stock.entries.iter().map(|entry| (stock.source, entry)));
     // Who is first is settled before anything is searched for: a search must not find what is not offered.
@@ -137,12 +176,12 @@ pub fn offers(stock: &[Stock<'_>], installed: &BTreeMap<String, String>, host: &
     found
 }
 
-fn offer(source: &Source, entry: &Entry, installed: &BTreeMap<String, String>, host: &str) -> Offer {
+fn offer(source: &Source, entry: &Entry, installed: &BTreeMap<String, String>, host: &HostRules) -> Offer {
     let installed = installed.get(entry.id.as_str());
     Offer {
         install_state: install_state(&entry.version, installed.map(String::as_str)),
         installed_version: installed.cloned(),
-        note: check_minimum(&entry.min_kandev_version, host).err().map(|error| error.to_string()),
+        note: host.refuses(entry),
         source_id: source.id.clone(),
         source_name: source.name.clone(),
         entry: entry.clone(),
@@ -182,6 +221,10 @@ mod tests {
         }
     }
 
+    fn host(compat_version: &str) -> HostRules {
+        HostRules { compat_version: compat_version.to_owned(), private_addresses: false }
+    }
+
     fn entries(plugins: &serde_json::Value) -> Vec<Entry> {
         let index = parse(json!({"plugins": plugins}).to_string().as_bytes()).unwrap();
         assert_eq!(index.skipped, []);
@@ -199,7 +242,7 @@ mod tests {
 
     fn found(entries: &[Entry], search: &Search) -> Vec<String> {
         let one = source("one");
-        let offers = offers(&[Stock { source: &one, entries }], &BTreeMap::new(), "0.91.0", search);
+        let offers = offers(&[Stock { source: &one, entries }], &BTreeMap::new(), &host("0.91.0"), search);
         ids(&offers).into_iter().map(str::to_owned).collect()
     }
 
@@ -246,7 +289,7 @@ mod tests {
         let first = entries(&json!([plugin("acme", "First", None, None)]));
         let second = entries(&json!([plugin("acme", "Second", Some(9), None), plugin("more", "More", None, None)]));
         let stock = [Stock { source: &one, entries: &first }, Stock { source: &two, entries: &second }];
-        let all = |text: &str| offers(&stock, &BTreeMap::new(), "0.91.0", &Search::new(text, "", Sort::Name));
+        let all = |text: &str| offers(&stock, &BTreeMap::new(), &host("0.91.0"), &Search::new(text, "", Sort::Name));
         let both = all("");
         assert_eq!(ids(&both), ["acme", "more"]);
         assert_eq!((both[0].source_id.as_str(), both[1].source_name.as_str()), ("one", "Source two"));
@@ -276,7 +319,7 @@ mod tests {
         let entries = entries(&json!([entry]));
         let installed = BTreeMap::from([("acme".to_owned(), "0.9.0".to_owned())]);
         let stock = [Stock { source: &one, entries: &entries }];
-        let shown = serde_json::to_value(offers(&stock, &installed, "0.91.0", &Search::default())).unwrap();
+        let shown = serde_json::to_value(offers(&stock, &installed, &host("0.91.0"), &Search::default())).unwrap();
         let note =
             "plugins: requires kandev >= 9.0.0, running 0.91.0: update this host, or raise its setting compat_version";
         assert_eq!(
@@ -286,8 +329,37 @@ mod tests {
                 "package_sha256": "", "stars": null, "updated_at": "", "install_state": "update_available",
                 "installed_version": "0.9.0", "note": note, "source_id": "one", "source_name": "Source one"}])
         );
-        let shown = serde_json::to_value(offers(&stock, &BTreeMap::new(), "dev", &Search::default())).unwrap();
+        let shown = serde_json::to_value(offers(&stock, &BTreeMap::new(), &host("dev"), &Search::default())).unwrap();
         assert_eq!((shown[0].get("installed_version"), shown[0].get("note")), (None, None));
+    }
+
+    #[test]
+    fn a_package_that_the_downloader_would_refuse_by_its_address_is_told_unless_the_host_takes_it() {
+        let note = |address: &str, private_addresses: bool| {
+            let mut entry = plugin("acme", "Acme", None, None);
+            entry["package_url"] = json!(address);
+            let (one, entries) = (source("one"), entries(&json!([entry])));
+            let rules = HostRules { private_addresses, ..host("0.91.0") };
+            let stock = [Stock { source: &one, entries: &entries }];
+            offers(&stock, &BTreeMap::new(), &rules, &Search::default()).remove(0).note
+        };
+        for (address, why) in [
+            ("http://127.1:8080/p", "127.0.0.1 is a loopback address"),
+            ("http://[::1]/p", "::1 is a loopback address"),
+            ("http://localhost/p", "localhost is a loopback address"),
+            ("https://10.0.0.7/p", "10.0.0.7 is a private address"),
+            ("https://[fd00::1]/p", "fd00::1 is a private address"),
+            ("https://169.254.169.254/p", "169.254.169.254 is a link-local address"),
+        ] {
+            let text = format!(
+                "plugins: download package: {why}; packages are fetched from public addresses only, unless \
+                 install.allow_private_addresses is set"
+            );
+            assert_eq!((note(address, false), note(address, true)), (Some(text), None), "{address}");
+        }
+        for address in ["https://1.1.1.1/p", "https://a.test/p", "https://localhost.a.test/p"] {
+            assert_eq!(note(address, false), None, "{address}");
+        }
     }
 
     proptest! {
@@ -303,7 +375,7 @@ mod tests {
             let stock = [Stock { source: &one, entries: &left }, Stock { source: &two, entries: &right }];
             let distinct: BTreeSet<_> = listed.iter().map(|(id, ..)| id.as_str()).collect();
             for sort in [Sort::Stars, Sort::Name, Sort::Recent] {
-                let offers = offers(&stock, &BTreeMap::new(), "0.91.0", &Search::new("", "", sort));
+                let offers = offers(&stock, &BTreeMap::new(), &host("0.91.0"), &Search::new("", "", sort));
                 prop_assert_eq!(ids(&offers).len(), distinct.len());
                 prop_assert_eq!(ids(&offers).into_iter().collect::<BTreeSet<_>>(), distinct.clone());
                 let ranks: Vec<_> = offers.iter().map(|offer| rank(sort, &offer.entry)).collect();

@@ -1,5 +1,7 @@
 //! Holding a package against the digest that somebody says it has, before anything of it is read (field case 44).
 
+use std::fmt;
+
 use super::{index::Entry, offers::Stock, source::same_address};
 use crate::domain::{
     id::PluginId,
@@ -53,17 +55,48 @@ pub struct OtherPlugin {
 
 /// The package is not what was said. Both digests are in the text, so that a stale list can be told from an attack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the package has the sha256 {found}, {by} says {wanted}: the list is old, or the package was changed; nothing was \
-     installed, ask the plugin's author which one is right"
-)]
+#[error("the package has the sha256 {found}, {by} says {wanted}: {}", .by.remedy())]
 pub struct DigestFault {
     /// What came, in hexadecimal.
     pub found: String,
     /// What was said, in hexadecimal.
     pub wanted: String,
     /// Who said it.
-    pub by: String,
+    pub by: SaidBy,
+}
+
+/// Who says which digest a package has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaidBy {
+    /// Whoever asks for the install.
+    Request,
+    /// The marketplace source of this name.
+    Source(String),
+}
+
+impl SaidBy {
+    /// What may be wrong when the package has another one, and the next step.
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Request => {
+                "the request is about another package, or the package was changed; nothing was installed, compare both \
+                 with what the plugin's author publishes"
+            }
+            Self::Source(_) => {
+                "the list is old, or the package was changed; nothing was installed, ask the plugin's author which one \
+                 is right"
+            }
+        }
+    }
+}
+
+impl fmt::Display for SaidBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request => f.write_str("the request"),
+            Self::Source(name) => write!(f, "the marketplace source \"{name}\""),
+        }
+    }
 }
 
 /// What the first of these sources says of the package at this address; `None` when none of them says anything.
@@ -90,8 +123,8 @@ pub fn listed_as(stock: &[Stock<'_>], address: &str) -> Option<ListedAs> {
 /// # Errors
 /// [`DigestFault`] of the first that says otherwise.
 pub fn verify(found: &Digest, requested: Option<&Digest>, listed: Option<&Listed>) -> Result<(), DigestFault> {
-    let requested = requested.map(|wanted| (wanted, "the request".to_owned()));
-    let listed = listed.map(|said| (&said.digest, format!("the marketplace source \"{}\"", said.source)));
+    let requested = requested.map(|wanted| (wanted, SaidBy::Request));
+    let listed = listed.map(|said| (&said.digest, SaidBy::Source(said.source.clone())));
     match requested.into_iter().chain(listed).find(|(wanted, _)| *wanted != found) {
         None => Ok(()),
         Some((wanted, by)) => Err(DigestFault { found: hex(found), wanted: hex(wanted), by }),
@@ -162,17 +195,30 @@ mod tests {
         let say = |digest| Listed { digest, source: "Acme".to_owned() };
         assert_eq!(verify(&found, None, None), Ok(()));
         assert_eq!(verify(&found, Some(&found), Some(&say(found))), Ok(()));
+        let acme = || SaidBy::Source("Acme".to_owned());
         for (requested, listed, by) in [
-            (Some(&other), None, "the request"),
-            (Some(&other), Some(say(found)), "the request"),
-            (None, Some(say(other)), "the marketplace source \"Acme\""),
-            (Some(&found), Some(say(other)), "the marketplace source \"Acme\""),
+            (Some(&other), None, SaidBy::Request),
+            (Some(&other), Some(say(found)), SaidBy::Request),
+            (None, Some(say(other)), acme()),
+            (Some(&found), Some(say(other)), acme()),
         ] {
             let fault = verify(&found, requested, listed.as_ref()).unwrap_err();
-            let (found, wanted, by) = (hex(&found), hex(&other), by.to_owned());
-            assert_eq!(fault, DigestFault { found: found.clone(), wanted: wanted.clone(), by });
-            let text = fault.to_string();
-            assert!(text.contains(&found) && text.contains(&wanted), "{text}");
+            assert_eq!(fault, DigestFault { found: hex(&found), wanted: hex(&other), by });
         }
+    }
+
+    #[test]
+    fn an_old_list_is_blamed_for_what_a_list_says_only() {
+        let text = |by| DigestFault { found: "aa".to_owned(), wanted: "bb".to_owned(), by }.to_string();
+        assert_eq!(
+            text(SaidBy::Request),
+            "the package has the sha256 aa, the request says bb: the request is about another package, or the package \
+             was changed; nothing was installed, compare both with what the plugin's author publishes"
+        );
+        assert_eq!(
+            text(SaidBy::Source("Acme".to_owned())),
+            "the package has the sha256 aa, the marketplace source \"Acme\" says bb: the list is old, or the package \
+             was changed; nothing was installed, ask the plugin's author which one is right"
+        );
     }
 }

@@ -12,10 +12,10 @@ const MAX_PLATFORMS_SHOWN: usize = 8;
 /// Why a package is refused. None of these depends on the disk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageError {
-    /// The stream is not gzip, or its checksum or length is wrong.
+    /// The stream is not gzip, or its checksum or length is wrong. One that is only cut off is a [`Self::BadArchive`].
     #[error("pkgtar: not a gzip-compressed archive: {0}")]
     BadGzip(String),
-    /// The tar headers are malformed, truncated or ambiguous.
+    /// The archive is cut off, or its tar headers are malformed, truncated or ambiguous.
     #[error("pkgtar: bad archive: {0}")]
     BadArchive(String),
     /// An entry that is neither a regular file nor a folder.

@@ -11,7 +11,7 @@ pub(super) fn market(error: &MarketError) -> Described {
         MarketError::Source(error) => plain(StatusCode::BAD_REQUEST, "invalid_source", error),
         MarketError::Store(error) => source(error),
         MarketError::Digest(fault) => plain(StatusCode::UNPROCESSABLE_ENTITY, "digest_mismatch", fault)
-            .with_details(json!({"found": fault.found, "wanted": fault.wanted, "by": fault.by})),
+            .with_details(json!({"found": fault.found, "wanted": fault.wanted, "by": fault.by.to_string()})),
     }
 }
 

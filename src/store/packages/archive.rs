@@ -27,6 +27,9 @@ use crate::store::fs::At as _;
 /// Size of the read and copy buffers, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 
+/// Told of a gzip stream that ends too soon.
+const CUT_OFF: &str = "the gzip stream is cut off before its end: fetch or copy the whole package again";
+
 /// Longest text taken over from a reader's error, in bytes.
 const MAX_CAUSE_BYTES: usize = 200;
 
@@ -60,6 +63,10 @@ impl Contents {
 
 /// Unpacks `archive` into the existing empty folder `target`. Blocks; to be driven on a blocking thread.
 pub(super) async fn extract(archive: File, target: &Path, limits: Limits) -> Result<Contents, PackageStoreError> {
+    // To the decoder an empty stream is one that is cut off.
+    if archive.metadata().at("read", Path::new("the staged package"))?.len() == 0 {
+        return Err(PackageError::BadGzip("the file is empty".to_owned()).into());
+    }
     let mut gunzip = GzipDecoder::new(BufReader::with_capacity(BUFFER_BYTES, Blocking(archive)));
     gunzip.multiple_members(true);
     let watch = Watch::new(limits);
@@ -193,6 +200,10 @@ impl AsyncRead for Guarded {
         let fault = match read {
             // The decoder's own errors carry no system code; the source's do.
             Err(error) if error.raw_os_error().is_some() => Fault::Source(error),
+            // Never of bytes that do not begin as gzip does: these are refused at the first that differs.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Fault::Package(PackageError::bad_archive(CUT_OFF))
+            }
             Err(error) => Fault::Package(PackageError::BadGzip(single_line(&error.to_string(), MAX_CAUSE_BYTES))),
             Ok(()) => match state.guard.feed(&buffer.filled()[before..]) {
                 Ok(()) => return Poll::Ready(Ok(())),

@@ -279,17 +279,28 @@ async fn a_damaged_or_foreign_stream_is_a_bad_archive() {
     let at = wrong_sum.len() - 8;
     wrong_sum[at] ^= 1;
     let plain_tar = package("1", &[]).end();
-    for (name, bytes) in [
-        ("cut", &good[..good.len() / 2]),
-        ("without trailer", &good[..good.len() - 8]),
-        ("wrong sum", &wrong_sum),
-        ("trailing junk", &[good.as_slice(), b"junk"].concat()),
-        ("plain tar", &plain_tar),
-        ("text", b"<html>not found</html>"),
-        ("empty", b""),
+    let (cut, foreign) = (
+        "pkgtar: bad archive: the gzip stream is cut off before its end: fetch or copy the whole package again",
+        "pkgtar: not a gzip-compressed archive: ",
+    );
+    for (name, bytes, text) in [
+        ("its first byte", &good[..1], cut),
+        ("cut in the header", &good[..9], cut),
+        ("cut", &good[..good.len() / 2], cut),
+        ("without trailer", &good[..good.len() - 8], cut),
+        ("without the last byte", &good[..good.len() - 1], cut),
+        ("wrong sum", &wrong_sum, foreign),
+        ("trailing junk", &[good.as_slice(), b"junk"].concat(), foreign),
+        ("plain tar", &plain_tar, foreign),
+        ("text", b"<html>not found</html>", foreign),
+        ("short text", b"no", foreign),
+        ("empty", b"", "pkgtar: not a gzip-compressed archive: the file is empty"),
     ] {
         match world.unpack_bytes(bytes, Limits::default()).await {
-            Err(PackageStoreError::Package(error)) => assert_eq!(error.code(), "bad_archive", "{name}: {error}"),
+            Err(PackageStoreError::Package(error)) => {
+                assert_eq!(error.code(), "bad_archive", "{name}: {error}");
+                assert!(error.to_string().starts_with(text), "{name}: {error}");
+            }
             other => panic!("{name}: {other:?}"),
         }
     }
