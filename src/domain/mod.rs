@@ -25,6 +25,7 @@ pub mod marketplace;
 pub mod origin;
 pub mod ownership;
 pub mod package;
+pub mod percent;
 pub mod platform;
 pub mod principal;
 pub mod record;
