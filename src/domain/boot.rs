@@ -10,7 +10,13 @@ use serde::Serialize;
 use url::form_urlencoded;
 use utoipa::ToSchema;
 
-use super::{clean, id::PluginId, manifest::Manifest, principal::Principal};
+use super::{
+    clean,
+    id::PluginId,
+    manifest::Manifest,
+    principal::Principal,
+    ui_file::{self, Style},
+};
 
 /// The format of the payload.
 pub const VERSION: u32 = 1;
@@ -200,20 +206,30 @@ pub struct PluginEntry {
 }
 
 impl PluginEntry {
-    /// The part of an active plugin; `None` when it has no bundle.
+    /// The part of an active plugin; `None` when it has no bundle, or one that is not served. Styles that are not
+    /// served are left out.
     pub fn of(id: &PluginId, manifest: &Manifest) -> Option<Self> {
-        if manifest.ui.bundle.is_empty() {
-            return None;
-        }
-        let version: String = form_urlencoded::byte_serialize(manifest.version.as_bytes()).collect();
+        ui_file::bundle(manifest).ok()?;
+        let styles = manifest.ui.styles.iter().filter_map(|written| ui_file::style(manifest, written).ok());
         Some(Self {
             id: id.to_string(),
             name: clean::single_line(&manifest.display_name, MAX_NAME_BYTES),
-            bundle_url: format!("/api/plugins/{id}/bundle?v={version}"),
-            style_urls: manifest.ui.styles.iter().map(|style| format!("/api/plugins/{id}/ui{style}")).collect(),
+            bundle_url: bundle_url(id.as_str(), manifest),
+            style_urls: styles.map(|style| style_url(id.as_str(), &style)).collect(),
             repository_provider_ids: manifest.repository_providers.declared().map(<[String]>::to_vec),
         })
     }
+}
+
+/// How the page asks for a plugin's script.
+pub fn bundle_url(id: &str, manifest: &Manifest) -> String {
+    let version: String = form_urlencoded::byte_serialize(manifest.version.as_bytes()).collect();
+    format!("/api/plugins/{id}/bundle?v={version}")
+}
+
+/// How the page asks for one of its style sheets.
+pub fn style_url(id: &str, style: &Style) -> String {
+    format!("/api/plugins/{id}/ui{}", style.address)
 }
 
 /// The login buttons of an active plugin: it must have the capability `auth`, and a button without a webhook leads
@@ -321,6 +337,18 @@ mod tests {
                 "styleUrls": ["/api/plugins/acme/ui/ui/a.css", "/api/plugins/acme/ui/b.css"]})
         );
         assert_eq!(PluginEntry::of(&acme(), &manifest("")), None);
+    }
+
+    #[test]
+    fn what_is_not_served_has_no_address_in_the_page() {
+        for bundle in ["/manifest.yaml", "/../b.js", "/server/p"] {
+            assert_eq!(PluginEntry::of(&acme(), &manifest(&format!(", ui: {{bundle: {bundle}}}"))), None, "{bundle}");
+        }
+        let styles = r"[/../../evil1.yml, /%2e%2e/%2E./evil2.css, /manifest.yaml, '/..\..\evil3.css', //ui//a.css,
+            /./ui/b%20c.css?x=1]";
+        let entry = PluginEntry::of(&acme(), &manifest(&format!(", ui: {{bundle: /ui/b.js, styles: {styles}}}")));
+        let urls = ["/api/plugins/acme/ui/ui/a.css", "/api/plugins/acme/ui/ui/b%20c.css?x=1"].map(str::to_owned);
+        assert_eq!(entry.map(|entry| entry.style_urls), Some(urls.to_vec()));
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod misread;
 pub mod origin;
 pub mod ownership;
 pub mod package;
+pub mod percent;
 pub mod platform;
 pub mod principal;
 pub mod record;

@@ -2,9 +2,13 @@
 //!
 //! Pure rules: opening the file is `store::ui_files`, answering is `http::ui`. Served are the declared bundle, styles
 //! and icon, and what lies below `ui/` and `assets/`; never the manifest, the checksums or an executable. A type
-//! follows from the name alone and is never guessed from the content.
+//! follows from the name alone and is never guessed from the content. What the manifest's own paths mean is `declared`.
+
+mod declared;
 
 use std::ops::Range;
+
+pub use declared::{Style, Unserved, bundle, icon, style, warnings};
 
 use super::{
     manifest::Manifest,
@@ -62,12 +66,6 @@ pub fn content_type(path: &str) -> &'static str {
     TYPES.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known)).map_or(UNKNOWN_TYPE, |(_, kind)| kind)
 }
 
-/// The declared bundle as a path of the package; `None` when there is none, or it is no file that may be served.
-pub fn bundle(manifest: &Manifest) -> Option<EntryPath> {
-    let path = declared(&manifest.ui.bundle)?;
-    (!is_withheld(manifest, path.as_str())).then_some(path)
-}
-
 /// The files that `/ui/<asked>` may mean, the likelier first. `segments` are the parts of the address between slashes,
 /// each decoded once.
 ///
@@ -89,23 +87,16 @@ fn plain(path: &str) -> Option<EntryPath> {
     EntryPath::of_file(path.as_bytes()).ok().filter(|clean| clean.as_str() == path)
 }
 
-/// A path as manifests write it, which count from the package with or without a slash.
-fn declared(path: &str) -> Option<EntryPath> {
-    plain(path.trim_start_matches('/').trim_start_matches("./"))
-}
-
 fn is_served(manifest: &Manifest, path: &str) -> bool {
-    let named = |text: &str| declared(text).is_some_and(|declared| declared.as_str() == path);
     let in_folder = FOLDERS.iter().any(|folder| path.starts_with(folder));
-    let is_declared = || [&manifest.ui.bundle, &manifest.icon].into_iter().chain(&manifest.ui.styles).any(|p| named(p));
-    (in_folder || is_declared()) && !is_withheld(manifest, path)
+    (in_folder || declared::is_declared(manifest, path)) && !is_withheld(manifest, path)
 }
 
 /// Whether the file is the host's alone, wherever it lies and whatever else the manifest calls it. Any spelling counts:
 /// a folder put there by hand may be on a file system that knows no case.
 fn is_withheld(manifest: &Manifest, path: &str) -> bool {
     let is = |name: &str| path.eq_ignore_ascii_case(name);
-    let is_executable = |text: &String| declared(text).is_some_and(|executable| is(executable.as_str()));
+    let is_executable = |text: &String| declared::file(text).is_some_and(|executable| is(executable.as_str()));
     [MANIFEST_NAME, CHECKSUMS_NAME, SIGNATURE_NAME].into_iter().any(is)
         || manifest.runtime.executables.values().any(is_executable)
 }
@@ -195,9 +186,6 @@ mod tests {
         assert_eq!(meant("bin/P"), [""; 0]);
         let icon_is_manifest = Manifest { icon: "/manifest.yaml".to_owned(), ..manifest("") };
         assert_eq!(candidates(&icon_is_manifest, &["manifest.yaml"]).len(), 1, "below ui only");
-        let mut bundle_is_executable = manifest("");
-        bundle_is_executable.ui.bundle = "/server/p".to_owned();
-        assert_eq!(bundle(&bundle_is_executable), None);
     }
 
     #[test]
@@ -209,16 +197,6 @@ mod tests {
         }
         for segments in [["ui", "../a.css"], ["ui", "x/y.css"], ["ui", "a\0.css"], ["..", "a.css"], ["ui", ""]] {
             assert_eq!(candidates(&manifest(""), &segments), [], "{segments:?}");
-        }
-    }
-
-    #[test]
-    fn a_bundle_is_found_by_each_of_its_spellings() {
-        for (written, path) in [("/ui/b.js", Some("ui/b.js")), ("/b.js", Some("b.js")), ("/../b.js", None), ("", None)]
-        {
-            let mut manifest = manifest("");
-            manifest.ui.bundle = written.to_owned();
-            assert_eq!(bundle(&manifest).map(|path| path.to_string()).as_deref(), path, "{written}");
         }
     }
 

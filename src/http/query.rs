@@ -10,7 +10,8 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, error::QueryPayloadError
 use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
-use super::{ApiError, webhooks::percent_decoded};
+use super::ApiError;
+use crate::domain::percent::decoded_bytes;
 use crate::domain::clean;
 
 /// Longest reason of a refused query, in bytes.
@@ -42,7 +43,7 @@ impl<T: DeserializeOwned> FromRequest for Query<T> {
 
 /// Reads a query. One that is not UTF-8 is refused: its parameters would be read with other characters in them.
 pub fn read<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
-    if query.contains('%') && std::str::from_utf8(&percent_decoded(query.as_bytes())).is_err() {
+    if query.contains('%') && std::str::from_utf8(&decoded_bytes(query.as_bytes())).is_err() {
         return Err(ApiError::Query("invalid query: it is not UTF-8".to_owned()));
     }
     let read = web::Query::<T>::from_query(query);

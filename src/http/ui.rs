@@ -23,7 +23,6 @@ use super::{
     endpoint::{Content, Endpoint, get, head},
     query::{self, Takes},
     settings::listed,
-    webhooks::decoded,
 };
 use crate::{
     actors::{Expected, PluginHandle},
@@ -32,6 +31,7 @@ use crate::{
         id::PluginId,
         manifest::Manifest,
         package::EntryPath,
+        percent::decoded,
         ui_file::{self, Part},
     },
     store::ui_files::{Place, UiFile, UiFileError},
@@ -113,7 +113,7 @@ pub async fn bundle(
     if plugin.manifest().ui.bundle.is_empty() {
         return Err(ApiError::Ui(UiError::NoBundle));
     }
-    let path = ui_file::bundle(plugin.manifest()).ok_or(UiFileError::NotFound)?;
+    let path = ui_file::bundle(plugin.manifest()).map_err(|_| UiFileError::NotFound)?;
     let file = services.browser.ui_files.find(vec![place(&plugin, run, path)]).await?;
     send(&request, plugin.manifest(), ui_file::BUNDLE_TYPE, &file)
 }

@@ -6,7 +6,7 @@
 //! A webhook belongs to its client's connection, unlike a command: when the client hangs up, the call is cancelled, and
 //! the plugin's context with it. The plugin may have done its work all the same.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -33,6 +33,7 @@ use crate::{
         clean,
         id::PluginId,
         manifest::{Webhook, WebhookAccess},
+        percent::decoded,
         relay::{self, Answer, AnswerError},
     },
     grpc::client::CallError,
@@ -128,38 +129,6 @@ fn outcome(answer: &Result<HttpResponse, ApiError>) -> CallOutcome {
     }
 }
 
-/// A segment without its percent-encoding; what is not UTF-8 then matches no id and no key.
-pub(super) fn decoded(segment: &str) -> Cow<'_, str> {
-    match segment.contains('%') {
-        true => String::from_utf8_lossy(&percent_decoded(segment.as_bytes())).into_owned().into(),
-        false => segment.into(),
-    }
-}
-
-/// Bytes without their percent-encoding.
-pub(super) fn percent_decoded(raw: &[u8]) -> Vec<u8> {
-    let hex = |byte: u8| char::from(byte).to_digit(16);
-    let mut bytes = Vec::with_capacity(raw.len());
-    let mut rest = raw;
-    while let [first, tail @ ..] = rest {
-        let pair = match tail {
-            [high, low, ..] if *first == b'%' => hex(*high).zip(hex(*low)),
-            _ => None,
-        };
-        match pair {
-            Some((high, low)) => {
-                bytes.push((high * 16 + low) as u8);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    bytes
-}
-
 fn declared<'a>(plugin: &'a PluginHandle, key: &str) -> Result<&'a Webhook, ApiError> {
     plugin
         .manifest()
@@ -226,13 +195,6 @@ mod tests {
         assert_eq!(answer(200, &[("X", "a\r\nb")], b"").unwrap_err().status_code(), 502);
     }
 
-    #[test]
-    fn a_segment_is_decoded_once() {
-        assert_eq!(decoded("a%2Fb%20c%2525"), "a/b c%25");
-        assert_eq!(decoded("%zz%4"), "%zz%4");
-        assert_eq!(decoded("%ff"), "\u{fffd}");
-    }
-
     proptest! {
         #[test]
         fn every_answer_of_a_plugin_gets_a_verdict(status in any::<i32>(),
@@ -240,11 +202,6 @@ mod tests {
             let answer = send(&PluginId::new("acme").unwrap(), WebhookResponse { status, headers, body: "x".into() });
             let code = answer.map_or_else(|error| error.status_code(), |answer| answer.status());
             prop_assert!(code.as_u16() == 502 || (200..600).contains(&status));
-        }
-
-        #[test]
-        fn any_segment_can_be_decoded(segment in ".*") {
-            decoded(&segment);
         }
     }
 }

@@ -253,6 +253,21 @@ async fn a_declared_file_that_is_not_there_or_has_another_type_fails_ui() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_asked_for_by_the_address_that_the_page_gets() {
+    let styled = |style: &str| with(&json!({})).manifest(|text| text.replace("/ui/a.css", style));
+    let checked = check(&styled("/ui/a%20b.css").file("ui/a%20b.css", "a{}"), &[]).await;
+    let words = "the page asks for \"ui/a b.css\" by it, which is not in the package";
+    assert_fails_only(&checked, "ui /ui/a%20b.css", words);
+    let checked = check(&styled("/../../evil1.yml"), &[]).await;
+    assert_fails_only(&checked, "ui /../../evil1.yml", "it leads out of the package or to no file");
+    for (style, file) in [("/ui/a%20b.css", "ui/a b.css"), ("//ui/./a.css?v=1", "ui/a.css")] {
+        let package = styled(style).manifest(|text| text.replace("assets/icon.svg", "./assets//icon.svg"));
+        let (done, report) = check(&package.file(file, "a{}"), &[]).await;
+        assert_eq!((done.code, findings(&report, "fail")), (Some(0), vec![]), "{report:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_tool_that_fails_is_told_only_when_tools_are_called() {
     let package = with(&json!({"hang_on_tool": true}));
     let (done, report) = check(&package, &["--timeout", "3s"]).await;

@@ -203,3 +203,21 @@ fn inspect_fails_with_the_text_of_a_host() {
     assert!(done.error()["error"].as_str().unwrap().contains("cannot read absent.tar.gz"), "{}", done.err);
     desk.run(&["plugin", "inspect", "."]).expect(1);
 }
+
+#[test]
+fn what_browsers_will_not_get_is_told_by_pack_and_inspect_and_packed_all_the_same() {
+    let desk = Desk::new();
+    let folder = desk.path().join("p");
+    write(&folder, &["manifest.yaml", "server/plugin", "ui/a.css"]);
+    let ui = "ui:\n  bundle: /manifest.yaml\n  styles: [//ui/./a.css, /../../evil.yml, /ui/none.css]\n";
+    fs::write(folder.join("manifest.yaml"), format!("{MANIFEST}{ui}")).unwrap();
+    let packed = desk.run(&["plugin", "pack", "p", "--json"]).expect(0).json();
+    let told = json!([
+        "ui.bundle \"/manifest.yaml\" names a file that is the host's alone: browsers will not get it",
+        "ui.styles entry \"/../../evil.yml\" leads out of the package or to no file: browsers will not get it",
+        "ui.styles entry \"/ui/none.css\" means \"ui/none.css\", which is not in the package: browsers will not get it",
+    ]);
+    assert_eq!(packed["warnings"], told);
+    let shown = desk.run(&["plugin", "inspect", "demo-1.2.3.tar.gz", "--json"]).expect(0).json();
+    assert_eq!(shown["warnings"].as_array().unwrap()[..3], told.as_array().unwrap()[..]);
+}

@@ -216,7 +216,8 @@ fn assert_is_digest(digest: &Value) {
 async fn the_record_of_a_rich_manifest_has_every_key() {
     let host = Host::start().await;
     let manifest = format!("{}\nruntime: {}\n", include_str!("rich_manifest.yaml"), runtime());
-    let body = host.install(&Package::of(Guest::Rust, "rich", "2.1.0").manifest(|_| manifest)).await;
+    let package = Package::of(Guest::Rust, "rich", "2.1.0").manifest(|_| manifest);
+    let body = host.install(&package.file("ui/bundle.js", "register()").file("ui/a.css", "a{}")).await;
     let mut record = host.record("rich").await;
     let listed = host.get("/api/plugins").await.expect(200)["plugins"][0].clone();
     assert_eq!((&listed, &body["plugin"]), (&record, &record), "one shape everywhere");

@@ -34,6 +34,7 @@ use crate::{
         package::{CHECKSUMS_NAME, MANIFEST_NAME, PackageError, SIGNATURE_NAME, hex},
         signature::{SignatureFile, Trust},
         target::host_platform,
+        ui_file,
         version::check_minimum,
     },
     store::packages::{PackageStore, PackageStoreError, StageError, Staged},
@@ -182,6 +183,7 @@ async fn pack(
     }
     let bytes = std::fs::read(&manifest_path).map_err(at("read", &manifest_path))?;
     let manifest::Parsed { manifest, mut warnings } = manifest::parse(&bytes)?;
+    warnings.extend(ui_file::warnings(&manifest, |path| files.contains_key(path)));
     let platforms = present_platforms(&manifest, &files, &mut warnings)?;
     let target = target(folder, place, &manifest)?;
     let signed = write_checksums(folder, &mut files, key)?;

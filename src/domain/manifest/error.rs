@@ -51,7 +51,8 @@ impl Report {
     }
 }
 
-fn shorten(mut lines: Vec<String>) -> Vec<String> {
+/// At most 50 lines, and how many more there are.
+pub(in crate::domain) fn shorten(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MAX_LISTED);
     if more > 0 {
         lines.truncate(MAX_LISTED);

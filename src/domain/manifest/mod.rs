@@ -20,6 +20,7 @@ pub use contributions::{
     WebhookAccess,
 };
 pub use error::ManifestError;
+pub(in crate::domain) use error::shorten;
 pub use model::{Capabilities, Endpoints, Manifest, Runtime, Schema};
 pub use providers::RepositoryProviders;
 pub use yaml::MAX_MANIFEST_BYTES;

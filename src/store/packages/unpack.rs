@@ -18,6 +18,7 @@ use super::{PackageStore, PackageStoreError};
 use crate::domain::manifest::{self, Manifest, Parsed};
 use crate::domain::package::{Checksums, Digest, EntryPath, Limits, PackageError};
 use crate::domain::signature::{PackageSignature, Trust};
+use crate::domain::ui_file;
 use crate::store::fs::{self, At as _, FileError};
 
 /// A package that follows every rule, unpacked beside its final place. Dropping it deletes it.
@@ -25,7 +26,7 @@ use crate::store::fs::{self, At as _, FileError};
 pub struct Unpacked {
     /// The validated manifest.
     pub manifest: Manifest,
-    /// What the operator should know about the manifest.
+    /// What the operator should know about the manifest, and what of it is not in the package.
     pub warnings: Vec<String>,
     /// Who signed it.
     pub signature: PackageSignature,
@@ -43,7 +44,7 @@ pub struct Unpacked {
 pub struct Examined {
     /// The validated manifest.
     pub manifest: Manifest,
-    /// What the operator should know about the manifest.
+    /// What the operator should know about the manifest, and what of it is not in the package.
     pub warnings: Vec<String>,
     /// Who signed it.
     pub signature: PackageSignature,
@@ -214,7 +215,9 @@ fn judge_content(contents: &Contents) -> Result<Parsed, PackageError> {
     let checksums = contents.checksums.as_deref().ok_or(PackageError::MissingChecksums)?;
     Checksums::parse(checksums)?.verify(&contents.files)?;
     let bytes = contents.manifest.as_deref().ok_or(PackageError::MissingManifest)?;
-    Ok(manifest::parse(bytes)?)
+    let mut parsed = manifest::parse(bytes)?;
+    parsed.warnings.extend(ui_file::warnings(&parsed.manifest, |path| contents.files.contains_key(path)));
+    Ok(parsed)
 }
 
 fn judge_platform(contents: &Contents, manifest: &Manifest, platform: &str) -> Result<Digest, PackageError> {

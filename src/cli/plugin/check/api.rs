@@ -82,6 +82,13 @@ impl Api {
         self.http.request(method, url).bearer_auth(self.token.expose_secret())
     }
 
+    /// A request with the token for an address that the host gave, as a browser resolves and sends it.
+    pub fn request_at(&self, method: Method, address: &str) -> Result<RequestBuilder, CheckError> {
+        let bad = |error: url::ParseError| CheckError::Host(clean::single_line(&error.to_string(), SHOWN_BYTES));
+        let url = self.url.join(address).map_err(bad)?;
+        Ok(self.http.request(method, url).bearer_auth(self.token.expose_secret()))
+    }
+
     /// Sends it; the whole answer must be there within `limit`.
     pub async fn send(&self, request: RequestBuilder, limit: Duration) -> Result<Answer, CheckError> {
         let lost =

@@ -53,6 +53,11 @@ impl Session<'_> {
         self.api.send(self.api.request(method, &path), self.timing.answer).await
     }
 
+    /// Asks for a file at the address that the page has for it.
+    pub async fn fetch(&self, address: &str) -> Result<Answer, CheckError> {
+        self.api.send(self.api.request_at(Method::GET, address)?, self.timing.answer).await
+    }
+
     /// How the plugin is.
     pub async fn view(&self) -> Result<PluginView, CheckError> {
         let record = self.api.get(&["api", "plugins", self.id()], self.timing.answer).await?;
