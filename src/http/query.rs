@@ -11,8 +11,7 @@ use serde::de::DeserializeOwned;
 use url::form_urlencoded;
 
 use super::ApiError;
-use crate::domain::percent::decoded_bytes;
-use crate::domain::clean;
+use crate::domain::{clean, percent::decoded_bytes};
 
 /// Longest reason of a refused query, in bytes.
 const SHOWN_BYTES: usize = 300;
