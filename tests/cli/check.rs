@@ -260,7 +260,7 @@ async fn a_file_is_asked_for_by_the_address_that_the_page_gets() {
     assert_fails_only(&checked, "ui /ui/a%20b.css", words);
     let checked = check(&styled("/../../evil1.yml"), &[]).await;
     assert_fails_only(&checked, "ui /../../evil1.yml", "it leads out of the package or to no file");
-    for (style, file) in [("/ui/a%20b.css", "ui/a b.css"), ("//ui/./a.css?v=1", "ui/a.css")] {
+    for (style, file) in [("/ui/a%2Bb.css", "ui/a+b.css"), ("//ui/./a.css?v=1", "ui/a.css")] {
         let package = styled(style).manifest(|text| text.replace("assets/icon.svg", "./assets//icon.svg"));
         let (done, report) = check(&package.file(file, "a{}"), &[]).await;
         assert_eq!((done.code, findings(&report, "fail")), (Some(0), vec![]), "{report:#}");
