@@ -274,11 +274,11 @@ async fn the_address_of_a_bundle_changes_with_the_version_and_only_then() {
 async fn a_manifests_paths_are_cleaned_and_what_cannot_be_served_is_told_and_not_in_the_page() {
     let host = Host::start().await;
     let styles =
-        "[//ui//a.css, /./dist/b%20c.css, /ui/../ui/a.css, /../../evil1.yml, /%2e%2e/evil1.yml, /manifest.yaml]";
+        "[//ui//a.css, /./dist/b%2Bc.css, /ui/../ui/a.css, /../../evil1.yml, /%2e%2e/evil1.yml, /manifest.yaml]";
     for bundle in ["/ui//bundle.js", "/./ui/bundle.js", "/dist/../ui/bundle.js"] {
         let ui = format!("ui: {{bundle: {bundle}, styles: {styles}}}\n");
         let package = Package::of(Guest::Rust, "demo", "1.0.0").manifest(|text| text + &ui);
-        let package = package.file("ui/bundle.js", "register()").file("ui/a.css", "a{}").file("dist/b c.css", "b{}");
+        let package = package.file("ui/bundle.js", "register()").file("ui/a.css", "a{}").file("dist/b+c.css", "b{}");
         let installed = host.install(&package).await;
         let told = |path: &str, why: &str| json!(format!("ui.styles entry \"{path}\" {why}: browsers will not get it"));
         let outside = "leads out of the package or to no file";
@@ -292,9 +292,9 @@ async fn a_manifests_paths_are_cleaned_and_what_cannot_be_served_is_told_and_not
         assert_eq!(lines, expected, "{bundle}");
         assert_eq!(get(&host, "bundle").await.body, b"register()", "{bundle}");
         let page = app_state(&host, "").await["plugins"][0]["styleUrls"].clone();
-        let urls = ["ui/a.css", "dist/b%20c.css", "ui/a.css"].map(|path| format!("/api/plugins/demo/ui/{path}"));
+        let urls = ["ui/a.css", "dist/b%2Bc.css", "ui/a.css"].map(|path| format!("/api/plugins/demo/ui/{path}"));
         assert_eq!(page, json!(urls));
-        for (path, body) in [("ui/ui/a.css", b"a{}"), ("ui/dist/b%20c.css", b"b{}")] {
+        for (path, body) in [("ui/ui/a.css", b"a{}"), ("ui/dist/b%2Bc.css", b"b{}")] {
             assert_eq!(get(&host, path).await.body, body, "{path}");
         }
         host.uninstall("demo").await.expect(200);
