@@ -261,8 +261,8 @@ def test_a_stopped_plugin_is_gone_at_once_and_so_is_its_socket(plugin: GoHost) -
     assert not Path(plugin.fields[3]).exists()
 
 
-# A host kills a plugin two seconds after asking it to stop; the machine may be busy, and what would hold the end up here
-# lasts thirty.
+# A host kills a plugin two seconds after asking it to stop; the machine may be busy, and what would hold the end up
+# here lasts thirty.
 PATIENCE_S = 10
 
 
