@@ -110,20 +110,16 @@ pub fn parse(text: &str) -> Result<Request, BadFrame> {
         return Err(bad(&None, "", shape));
     }
     let raw: Raw = serde_json::from_str(text).map_err(|_| bad(&None, "", shape))?;
-    // What of a name can be told back is told with what is wrong.
-    let name = |value: &Value| value.as_str().filter(|name| name.len() <= MAX_NAME_BYTES).map(str::to_owned);
-    let (id, action) = (name(&raw.id).filter(|id| !id.is_empty()), name(&raw.action).unwrap_or_default());
-    match &raw.id {
-        Value::Null => {}
-        Value::String(whole) if whole.len() <= MAX_NAME_BYTES => {}
-        Value::String(_) => return Err(bad(&None, &action, "id must have at most 128 bytes")),
-        _ => return Err(bad(&None, &action, "id must be a text")),
-    }
-    match &raw.action {
-        Value::String(whole) if whole.len() <= MAX_NAME_BYTES => {}
-        Value::String(_) => return Err(bad(&id, "", "action must have at most 128 bytes")),
-        _ => return Err(bad(&id, "", "action must be a text")),
-    }
+    // What was read of the one is told with what is wrong with the other.
+    let action = name("action", raw.action);
+    let id = match raw.id {
+        Value::Null => None,
+        id => {
+            let told = action.as_deref().unwrap_or_default();
+            Some(name("id", id).map_err(|message| bad(&None, told, &message))?).filter(|id| !id.is_empty())
+        }
+    };
+    let action = action.map_err(|message| bad(&id, "", &message))?;
     if !matches!(raw.kind.as_str(), Some("request")) {
         return Err(bad(&id, &action, "type must be \"request\""));
     }
@@ -139,6 +135,15 @@ pub fn parse(text: &str) -> Result<Request, BadFrame> {
         })?,
     };
     Ok(Request { id, action, payload, metadata })
+}
+
+/// The name under this key, or what is wrong with it.
+fn name(key: &str, value: Value) -> Result<String, String> {
+    match value {
+        Value::String(name) if name.len() <= MAX_NAME_BYTES => Ok(name),
+        Value::String(_) => Err(format!("{key} must have at most {MAX_NAME_BYTES} bytes")),
+        _ => Err(format!("{key} must be a text")),
+    }
 }
 
 #[derive(Serialize)]

@@ -60,8 +60,7 @@ pub fn icon(manifest: &Manifest) -> Result<EntryPath, Unserved> {
 /// # Errors
 /// [`Unserved`].
 pub fn style(manifest: &Manifest, written: &str) -> Result<Style, Unserved> {
-    let (path, rest) = written.split_at(written.find(['?', '#']).unwrap_or(written.len()));
-    let parts = parts(path, decoded).ok_or(Unserved::Unlawful)?;
+    let (parts, rest) = address(written).ok_or(Unserved::Unlawful)?;
     let file = served(manifest, decoded_file(&parts))?;
     Ok(Style { address: format!("/{}{rest}", parts.join("/")), file })
 }
@@ -88,16 +87,19 @@ pub fn warnings(manifest: &Manifest, has: impl Fn(&str) -> bool) -> Vec<String> 
 /// Whether the manifest names this file, by whatever spelling.
 pub(super) fn is_declared(manifest: &Manifest, path: &str) -> bool {
     let is = |file: Option<EntryPath>| file.is_some_and(|file| file.as_str() == path);
-    let of_style = |written: &String| {
-        let path = written.split(['?', '#']).next().unwrap_or_default();
-        parts(path, decoded).and_then(|parts| decoded_file(&parts))
-    };
+    let of_style = |written: &String| address(written).and_then(|(parts, _)| decoded_file(&parts));
     is(file(&manifest.ui.bundle)) || is(file(&manifest.icon)) || manifest.ui.styles.iter().any(|s| is(of_style(s)))
 }
 
 /// The file of a path that is a name; it counts from the package with or without a slash.
 pub(super) fn file(path: &str) -> Option<EntryPath> {
     plain(&parts(path, Cow::Borrowed)?.join("/"))
+}
+
+/// The parts of a style's address, and its query and fragment; `None` when it leads out.
+fn address(written: &str) -> Option<(Vec<&str>, &str)> {
+    let (path, rest) = written.split_at(written.find(['?', '#']).unwrap_or(written.len()));
+    Some((parts(path, decoded)?, rest))
 }
 
 /// The file that the host finds by these parts of an address. An encoded slash separates nothing.
