@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::domain::{clean, manifest::ReferenceSource};
+use crate::domain::{clean, manifest::ReferenceSource, percent::encoded};
 
 /// The form of references. Others are refused.
 pub const VERSION: u32 = 1;
@@ -194,15 +194,7 @@ fn scope(workspace: &str) -> String {
 
 /// Provider and kind have no `/` (manifest.md), and of the id none is left: no two entities have one name.
 fn name(provider: &str, kind: &str, id: &str) -> String {
-    let mut name = format!("{provider}/{kind}/");
-    for byte in id.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            name.push(char::from(byte));
-        } else {
-            name += &format!("%{byte:02X}");
-        }
-    }
-    name
+    format!("{provider}/{kind}/{}", encoded(id))
 }
 
 /// An address as the standard writes it.

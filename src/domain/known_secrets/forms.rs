@@ -3,7 +3,7 @@
 
 use secrecy::zeroize::Zeroizing;
 
-use crate::domain::clean::single_line;
+use crate::domain::{clean::single_line, percent::encoded};
 
 /// The forms that are always looked for; the same several times, mostly.
 pub fn usual(value: &str) -> Vec<Zeroizing<String>> {
@@ -11,7 +11,7 @@ pub fn usual(value: &str) -> Vec<Zeroizing<String>> {
     let mut add = |form: String| forms.push(Zeroizing::new(form));
     add(JSON.write(value));
     add(format!("{value:?}").trim_matches('"').to_owned());
-    add(percent_encoded(value));
+    add(encoded(value));
     add(single_line(value, usize::MAX));
     add(without_controls(value));
     for line in value.split(['\n', '\r']) {
@@ -118,15 +118,4 @@ impl Quoting {
 
 fn without_controls(text: &str) -> String {
     text.replace('\t', " ").chars().filter(|char| !char.is_control()).collect()
-}
-
-fn percent_encoded(value: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
-    value.bytes().fold(String::new(), |mut text, byte| {
-        match plain(byte) {
-            true => text.push(byte.into()),
-            false => text.push_str(&format!("%{byte:02X}")),
-        }
-        text
-    })
 }
